@@ -1,0 +1,46 @@
+"""The `headrace` command: its sub-commands are the files of `headrace.infra.commands`, imported only when called."""
+
+import importlib
+import pkgutil
+import sys
+
+import click
+
+from headrace.infra import commands
+from headrace.schemas.errors import HeadraceError
+
+
+class CommandFolder(click.Group):
+    """A group whose members are the modules of a package: adding a file adds a sub-command."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Give the sub-commands' names, sorted."""
+        return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(commands.__path__))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of that name and give its `command`."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(f"{commands.__name__}.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+
+@click.command(cls=CommandFolder, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="headrace")
+def headrace() -> None:
+    """Route LLM requests to GPU engines by weights that are computed, published and explained."""
+
+
+def main() -> None:
+    """Run the command; an expected failure is one message on standard error and exit status 1, not a traceback."""
+    try:
+        headrace(standalone_mode=True)
+    except HeadraceError as error:
+        click.echo(f"headrace: {error}", err=True)
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("headrace"):
+            raise
+        click.echo(f"headrace: this sub-command needs {error.name!r}: pip install 'headrace[all]'", err=True)
+        sys.exit(1)

@@ -1,0 +1,139 @@
+"""Records of the weights topic -> snapshots: routes are staged, a commit installs them, a digest proves the set.
+
+    route v7 ─┐
+    route v7 ─┼─ staged ──► !commit v7 ──► digest equal? ── yes ──► Assembled
+    (absent)  ┘                                          └─ no ───► Refused, the last good one stays
+
+Nothing is visible before its commit, so no reader sees half a snapshot. A record or commit of an older epoch than the
+newest seen is ignored: a fenced writer's leftovers change nothing. The first snapshot of an epoch writes every route,
+so a reader that refused one is whole again with the next epoch at the latest.
+
+The fold is mutable inside for speed; what it hands out is immutable.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headrace.schemas.check_snapshot import check_route
+from headrace.schemas.codec import decode, encode_body
+from headrace.schemas.dead_letters import Rejected
+from headrace.schemas.digest import add, remove, summand, to_text
+from headrace.schemas.ids import COMMIT_KEY
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.weights import RouteWeights, Snapshot, SnapshotCommit
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A whole, checked snapshot, and the keys of the routes that differ from the one before."""
+
+    snapshot: Snapshot
+    changed: frozenset[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A commit whose set could not be proved, or a record that cannot be read; the last good snapshot stays."""
+
+    problems: tuple[str, ...]
+    epoch: int | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A record of an older epoch or version than the newest commit."""
+
+    sentence: str
+
+
+class SnapshotAssembler:
+    """Folds weights records, in their order, into snapshots."""
+
+    def __init__(self) -> None:
+        self._routes: dict[bytes, RouteWeights] = {}
+        self._digests: dict[bytes, int] = {}
+        self._total = 0
+        self._staged: dict[bytes, RouteWeights | None] = {}
+        self._changed: set[bytes] = set()
+        self._commit: SnapshotCommit | None = None
+        self._good: Snapshot | None = None
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The last good snapshot; None before the first."""
+        return self._good
+
+    def offer(self, record: RawRecord) -> Assembled | Refused | Ignored | None:
+        """Take the next record of the topic; None where it only waits for its commit."""
+        if record.key is None:
+            return Refused((f"offset {record.offset} has no key",))
+        if record.key == COMMIT_KEY:
+            return self._offer_commit(record)
+        if record.value is None:
+            self._staged[record.key] = None
+            return None
+        route = decode(RouteWeights, record.value, record.headers)
+        if isinstance(route, Rejected):
+            return Refused((f"offset {record.offset}: {route.reason}: {route.detail}",))
+        if route.key != record.key:
+            return Refused((f"offset {record.offset}: key is {record.key!r}; the record is for {route.key!r}",))
+        problems = check_route(route)
+        if problems:
+            return Refused(tuple(f"{route.route}: {problem}" for problem in problems), route.epoch, route.version)
+        if self._commit is not None and route.epoch < self._commit.epoch:
+            return Ignored(f"{route.route}: epoch {route.epoch} is older than {self._commit.epoch}")
+        self._staged[record.key] = route
+        return None
+
+    def _offer_commit(self, record: RawRecord) -> Assembled | Refused | Ignored:
+        commit = decode(SnapshotCommit, record.value, record.headers)
+        if isinstance(commit, Rejected):
+            return Refused((f"offset {record.offset}: {commit.reason}: {commit.detail}",))
+        if self._commit is not None and (commit.epoch, commit.version) <= (self._commit.epoch, self._commit.version):
+            return Ignored(f"commit {commit.epoch}/{commit.version} is not newer than the last one")
+        self._commit = commit
+        self._apply_staged(commit)
+        problems = self._problems(commit)
+        if problems:
+            return Refused(problems, commit.epoch, commit.version)
+        self._good = Snapshot(commit, tuple(self._routes[key] for key in sorted(self._routes)))
+        changed, self._changed = frozenset(self._changed), set()
+        return Assembled(self._good, changed)
+
+    def _apply_staged(self, commit: SnapshotCommit) -> None:
+        waiting: dict[bytes, RouteWeights | None] = {}
+        for key, route in self._staged.items():
+            if route is not None and (route.epoch > commit.epoch or route.version > commit.version):
+                waiting[key] = route
+            else:
+                self._put(key, route)
+        self._staged = waiting
+
+    def _put(self, key: bytes, route: RouteWeights | None) -> None:
+        if key in self._digests:
+            self._total = remove(self._total, self._digests.pop(key))
+            del self._routes[key]
+        if route is not None:
+            self._digests[key] = summand(key, encode_body(route))
+            self._total = add(self._total, self._digests[key])
+            self._routes[key] = route
+        self._changed.add(key)
+
+    def _problems(self, commit: SnapshotCommit) -> tuple[str, ...]:
+        problems: list[str] = []
+        if commit.route_count != len(self._routes):
+            problems.append(f"commit.route_count is {commit.route_count}; {len(self._routes)} routes are here")
+        if commit.digest != to_text(self._total):
+            problems.append(f"commit.digest is {commit.digest}; the routes give {to_text(self._total)}")
+        if commit.valid_until_ms <= commit.tick_ms:
+            problems.append(f"commit.valid_until_ms is {commit.valid_until_ms}, not after tick_ms {commit.tick_ms}")
+        return tuple(problems)
+
+
+def digest_of(routes: Mapping[bytes, RouteWeights]) -> str:
+    """Give the digest that a commit over exactly these routes carries."""
+    total = 0
+    for key, route in routes.items():
+        total = add(total, summand(key, encode_body(route)))
+    return to_text(total)

@@ -1,0 +1,83 @@
+"""What a snapshot must be: run by the writer before it publishes, and again by every reader before it installs.
+
+A reader that refuses a snapshot keeps the last good one; so a fault of the writer never becomes a fault of routing.
+"""
+
+import math
+from collections.abc import Iterator
+
+from headrace.schemas.codec import encode_body
+from headrace.schemas.digest import add, summand, to_text
+from headrace.schemas.ids import identifier_problem
+from headrace.schemas.weights import PPM, RouteWeights, Snapshot, SnapshotStatus
+
+
+def check_snapshot(snapshot: Snapshot) -> tuple[str, ...]:
+    """Give every problem of a snapshot as a sentence with value, bound and name; () where it is sound."""
+    return tuple(_snapshot_problems(snapshot))
+
+
+def check_route(route: RouteWeights) -> tuple[str, ...]:
+    """Give every problem of one route by itself."""
+    return tuple(_route_problems(route))
+
+
+def _snapshot_problems(snapshot: Snapshot) -> Iterator[str]:
+    commit, routes = snapshot.commit, snapshot.routes
+    if commit.status is SnapshotStatus.UNKNOWN:
+        yield "commit.status is UNKNOWN"
+    if commit.valid_until_ms <= commit.tick_ms:
+        yield f"commit.valid_until_ms is {commit.valid_until_ms}, not after tick_ms {commit.tick_ms}"
+    if commit.route_count != len(routes):
+        yield f"commit.route_count is {commit.route_count}; {len(routes)} routes are here"
+    keys = [route.key for route in routes]
+    if keys != sorted(set(keys)):
+        yield "routes are not sorted by key without repeats"
+    total = 0
+    for route in routes:
+        total = add(total, summand(route.key, encode_body(route)))
+        if route.epoch > commit.epoch or route.version > commit.version:
+            yield (
+                f"{route.route}: epoch {route.epoch} version {route.version} is newer than the commit's "
+                f"{commit.epoch}/{commit.version}"
+            )
+        for problem in _route_problems(route):
+            yield f"{route.route}: {problem}"
+    if to_text(total) != commit.digest:
+        yield f"commit.digest is {commit.digest}; the routes give {to_text(total)}"
+
+
+def _route_problems(route: RouteWeights) -> Iterator[str]:
+    for name, value in route.route._asdict().items():
+        problem = identifier_problem(name, value)
+        if problem is not None:
+            yield problem
+    for name in ("shed_ratio", "retry_ratio"):
+        value = getattr(route, name)
+        if not 0.0 <= value <= 1.0:
+            yield f"{name} is {value}; 0 to 1"
+    if not (math.isfinite(route.demand_rps) and route.demand_rps >= 0):
+        yield f"demand_rps is {route.demand_rps}; a finite number of at least 0"
+    yield from _shares("targets", [(t.engine_id, t.weight_ppm) for t in route.targets])
+    yield from _shares("fallback", [(t.engine_id, t.weight_ppm) for t in route.fallback])
+    if route.shed_ratio < 1.0 and not any(t.weight_ppm for t in route.targets):
+        yield f"no target has a weight, and shed_ratio is {route.shed_ratio}; it must be 1"
+    both = {t.engine_id for t in route.targets} & {e.engine_id for e in route.excluded}
+    if both:
+        yield f"{', '.join(sorted(both))} are targets and excluded at once"
+    for target in route.targets:
+        if not (math.isfinite(target.network_s) and target.network_s >= 0):
+            yield f"targets[{target.engine_id}].network_s is {target.network_s}; a finite number of at least 0"
+
+
+def _shares(name: str, shares: list[tuple[str, int]]) -> Iterator[str]:
+    ids = [engine_id for engine_id, _ in shares]
+    if ids != sorted(set(ids)):
+        yield f"{name} are not sorted by engine without repeats"
+    total = 0
+    for engine_id, ppm in shares:
+        total += ppm
+        if not 0 <= ppm <= PPM:
+            yield f"{name}[{engine_id}].weight_ppm is {ppm}; 0 to {PPM}"
+    if total not in (0, PPM):
+        yield f"{name} weights add up to {total} ppm; exactly {PPM}, or 0 where all is refused"

@@ -1,0 +1,40 @@
+"""Every record that travels on Kafka, by type."""
+
+from typing import Final
+
+from headrace.schemas.dead_letters import DeadLetter
+from headrace.schemas.decisions import SolveRecord
+from headrace.schemas.fleet import EngineSpec, LatencyProfile
+from headrace.schemas.signals import Demand, EngineSignals, NetworkProbe
+from headrace.schemas.state import DemandState, EngineState, NetworkState
+from headrace.schemas.weights import RouteWeights, SnapshotCommit
+
+Record = (
+    DeadLetter
+    | Demand
+    | DemandState
+    | EngineSignals
+    | EngineSpec
+    | EngineState
+    | LatencyProfile
+    | NetworkProbe
+    | NetworkState
+    | RouteWeights
+    | SnapshotCommit
+    | SolveRecord
+)
+
+RECORD_TYPES: Final[tuple[type[Record], ...]] = (
+    DeadLetter,
+    Demand,
+    DemandState,
+    EngineSignals,
+    EngineSpec,
+    EngineState,
+    LatencyProfile,
+    NetworkProbe,
+    NetworkState,
+    RouteWeights,
+    SnapshotCommit,
+    SolveRecord,
+)

@@ -1,0 +1,157 @@
+"""What the solver publishes: the weights of each route, and the commit that makes a set of them a snapshot."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from headrace.schemas.ids import COMMIT_KEY, RouteKey
+
+PPM = 1_000_000
+"""Weights are integers in parts per million; a route's sum is exactly this, or 0 where everything is refused."""
+
+
+class SnapshotStatus(StrEnum):
+    """How the weights came about: the rung of the solver's ladder, or HELD where the last good ones still stand."""
+
+    UNKNOWN = "UNKNOWN"
+    OPTIMAL = "OPTIMAL"
+    PROPORTIONAL = "PROPORTIONAL"
+    HELD = "HELD"
+
+
+class SnapshotMode(StrEnum):
+    """Whether data planes may route by it."""
+
+    UNKNOWN = "UNKNOWN"
+    LIVE = "LIVE"
+    SHADOW = "SHADOW"
+
+
+class Reason(StrEnum):
+    """Why an engine has the weight it has, or is excluded; each comes with a sentence where it stands in a record."""
+
+    UNKNOWN = "UNKNOWN"
+    CHEAPEST = "CHEAPEST"
+    KEPT_WARM = "KEPT_WARM"
+    SPILL = "SPILL"
+    AT_CAPACITY = "AT_CAPACITY"
+    COSTLIER = "COSTLIER"
+    NO_DEMAND = "NO_DEMAND"
+    STALE = "STALE"
+    UNHEALTHY = "UNHEALTHY"
+    NO_READY_REPLICA = "NO_READY_REPLICA"
+    NO_STATE = "NO_STATE"
+    INVALID_STATE = "INVALID_STATE"
+    DRAINED = "DRAINED"
+    MODEL_NOT_SERVED = "MODEL_NOT_SERVED"
+    CAPABILITY_MISSING = "CAPABILITY_MISSING"
+    RESIDENCY = "RESIDENCY"
+    NETWORK_UNKNOWN = "NETWORK_UNKNOWN"
+    NETWORK_LOST = "NETWORK_LOST"
+    NO_PROFILE = "NO_PROFILE"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One engine's share of a route. `solver_ppm` is before protections, `previous_ppm` the snapshot before."""
+
+    engine_id: str
+    address: str | None
+    weight_ppm: int
+    solver_ppm: int
+    previous_ppm: int
+    network_s: float
+    ttft_s: float | None
+    tbot_s: float | None
+    utilisation: float | None
+    engine_price_ms: float | None
+    reason: Reason
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """An engine that may not take this route's traffic, and why."""
+
+    engine_id: str
+    reason: Reason
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class FallbackTarget:
+    """An engine of the static fallback, used when the snapshot is past its time to live."""
+
+    engine_id: str
+    address: str | None
+    weight_ppm: int
+
+
+@dataclass(frozen=True, slots=True)
+class RouteWeights:
+    """The weights of one route. Only changed routes are written again, so `version` may be below the commit's."""
+
+    cluster: str
+    model: str
+    request_class: str
+    tier: int
+    epoch: int
+    version: int
+    demand_rps: float
+    targets: tuple[Target, ...]
+    excluded: tuple[Excluded, ...]
+    fallback: tuple[FallbackTarget, ...]
+    shed_ratio: float
+    retry_ratio: float
+    marginal_ms: float | None
+    sentence: str
+
+    @property
+    def route(self) -> RouteKey:
+        """The route that these weights are for."""
+        return RouteKey(self.cluster, self.model, self.request_class)
+
+    @property
+    def key(self) -> bytes:
+        """Kafka key: `cluster|model|class`."""
+        return self.route.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class InputOffsets:
+    """How far one input topic had been read: the next offset of each partition, in partition order."""
+
+    topic: str
+    offsets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotCommit:
+    """The last record of a snapshot's transaction: names the set, dates it, and extends the validity of all routes."""
+
+    epoch: int
+    version: int
+    mode: SnapshotMode
+    status: SnapshotStatus
+    sentence: str
+    tick_ms: int
+    period_ms: int
+    valid_until_ms: int
+    route_count: int
+    changed: tuple[str, ...]
+    digest: str
+    policy: str
+    policy_hash: str
+    inputs: tuple[InputOffsets, ...]
+
+    @property
+    def key(self) -> bytes:
+        """Kafka key: `!commit`."""
+        return COMMIT_KEY
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The unit of truth: a commit and every route it covers, sorted by key. Replaced, never patched."""
+
+    commit: SnapshotCommit
+    routes: tuple[RouteWeights, ...]

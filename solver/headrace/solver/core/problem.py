@@ -1,0 +1,69 @@
+"""What a tick is given: rows of demand, engines with effective capacity, round trips, profiles. All already valid.
+
+Units: flow in requests per second (RPS), durations in seconds, cost in ms per request. Sequences are sorted by id, so
+that the same content is the same problem whatever order the records came in.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headrace.schemas.fleet import LatencyProfile
+from headrace.schemas.ids import RouteKey
+from headrace.schemas.weights import InputOffsets, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Demand of one route. `requires` must all be capabilities of an engine; `residency` empty allows any."""
+
+    route: RouteKey
+    tier: int
+    demand_rps: float
+    requires: tuple[str, ...] = ()
+    residency: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Why an engine may take no traffic at all this tick."""
+
+    reason: Reason
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One engine as this tick sees it.
+
+    `factor` (0..1) scales capacity for health, staleness and penalties; `factor_sentence` says by what. `exclusion` is
+    not None where the engine is out, whatever its capacity.
+    """
+
+    engine_id: str
+    site: str
+    models: tuple[str, ...]
+    capabilities: tuple[str, ...]
+    residency: tuple[str, ...]
+    address: str | None
+    profile_id: str
+    ready_replicas: int
+    capacity_rps_per_replica: float
+    factor: float = 1.0
+    factor_sentence: str = ""
+    exclusion: Exclusion | None = None
+
+    @property
+    def capacity_rps(self) -> float:
+        """Effective capacity, RPS: ready replicas x capacity of one x factor; 0 where excluded."""
+        return 0.0 if self.exclusion else self.ready_replicas * self.capacity_rps_per_replica * self.factor
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One tick's problem. `network_s[(cluster, site)]` is a round trip; None = all probes lost, absent = unknown."""
+
+    rows: tuple[Row, ...]
+    engines: tuple[Engine, ...]
+    network_s: Mapping[tuple[str, str], float | None]
+    profiles: Mapping[str, LatencyProfile]
+    inputs: tuple[InputOffsets, ...] = ()

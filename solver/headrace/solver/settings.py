@@ -1,0 +1,57 @@
+"""Settings of the solver, with their bounds. Pure: read from the file `headrace.toml` by `headrace.infra.config`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from annotated_types import Ge, Gt, Le
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSettings:
+    """One request class: its shedding tier (0 = shed last) and what an engine must offer to serve it."""
+
+    tier: Annotated[int, Ge(0), Le(9)] = 0
+    requires: tuple[str, ...] = ()
+    residency: tuple[str, ...] = ()
+
+
+def _default_classes() -> Mapping[str, ClassSettings]:
+    return {"default": ClassSettings()}
+
+
+@dataclass(frozen=True, slots=True)
+class SolverSettings:
+    """Settings of the program and of the worker's tick.
+
+    Attributes:
+        period_ms: time between ticks.
+        ttl_ms: how long after its tick a snapshot stays valid without another commit.
+        policy: file name under `headrace.solver.core.policies`.
+        move_price_ms: price of moving a request off its warm KV cache, ms per request.
+        segments: chords per engine's latency curve.
+        ageing_after_ms: silence after which an engine's usable capacity begins to fade.
+        expired_after_ms: silence after which an engine is excluded as STALE.
+        degraded_factor: share of capacity left to an engine that calls itself DEGRADED.
+        headroom_load: share of effective capacity above which the headroom price is added.
+        headroom_price_ms: surcharge on the segments above `headroom_load`, ms per request.
+        retry_ratio_max: retry budget of an idle fleet, per first attempt.
+        retry_load_low: utilisation up to which the full budget stands.
+        retry_load_high: utilisation from which the budget is zero.
+        classes: request classes by name.
+    """
+
+    period_ms: Annotated[int, Ge(50), Le(600_000)] = 500
+    ttl_ms: Annotated[int, Ge(1_000), Le(86_400_000)] = 60_000
+    policy: str = "lp"
+    move_price_ms: Annotated[float, Ge(0), Le(10_000)] = 30.0
+    segments: Annotated[int, Ge(2), Le(64)] = 8
+    ageing_after_ms: Annotated[int, Ge(500)] = 5_000
+    expired_after_ms: Annotated[int, Ge(1_000)] = 15_000
+    degraded_factor: Annotated[float, Ge(0), Le(1)] = 0.5
+    headroom_load: Annotated[float, Gt(0), Le(1)] = 0.95
+    headroom_price_ms: Annotated[float, Ge(0), Le(1e6)] = 0.0
+    retry_ratio_max: Annotated[float, Ge(0), Le(1)] = 0.1
+    retry_load_low: Annotated[float, Ge(0), Le(1)] = 0.8
+    retry_load_high: Annotated[float, Ge(0), Le(1)] = 0.95
+    classes: Mapping[str, ClassSettings] = field(default_factory=_default_classes)

@@ -1,0 +1,1 @@
+"""Telemetry to engine state: pure folds in `core`, and the adapters that run them on Kafka."""
