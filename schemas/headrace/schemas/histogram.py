@@ -1,8 +1,9 @@
 """One fixed exponential histogram layout: bucket i holds (b^i, b^(i+1)], b = 2^(1/8); a merge is a vector addition.
 
-The layout is OpenTelemetry's exponential histogram at scale 3: a quantile read at a bucket's geometric middle is at
-most (b - 1)/(b + 1) = 4.33 % off. The mean (sum / count) never comes from buckets. Values at or below zero are counted
-apart as measured zeros; values outside the range land in the first or last bucket, so nothing is lost from the count.
+The layout is OpenTelemetry's exponential histogram at scale 3: a quantile read at 2 l u / (l + u), the harmonic middle of
+a bucket's bounds, is at most (b - 1)/(b + 1) = 4.33 % off. The mean (sum / count) never comes from buckets. Values at or
+below zero are counted apart as measured zeros; values outside the range land in the first or last bucket, so nothing is
+lost from the count.
 
 Source: OpenTelemetry metrics data model, "Exponential Histogram", and Masson et al., DDSketch, VLDB 2019.
 """
@@ -19,6 +20,7 @@ BUCKETS = MAX_INDEX - MIN_INDEX + 1
 RELATIVE_ERROR = (2 ** (1 / 8) - 1) / (2 ** (1 / 8) + 1)
 
 _PER_OCTAVE = 1 << SCALE
+_MIDDLE = 2 * 2 ** (1 / 8) / (1 + 2 ** (1 / 8))
 _UPPER = tuple(math.exp2((i + 1) / _PER_OCTAVE) for i in range(MIN_INDEX, MAX_INDEX + 1))
 
 
@@ -35,8 +37,8 @@ def bucket_index(seconds: float) -> int:
 
 
 def bucket_middle(index: int) -> float:
-    """Give the bucket's geometric middle in seconds, the estimate of every value in it."""
-    return math.exp2((index + 0.5) / _PER_OCTAVE)
+    """Give the harmonic middle of the bucket's bounds, the estimate with the least worst relative error."""
+    return _MIDDLE * math.exp2(index / _PER_OCTAVE)
 
 
 def pack(values: Iterable[float]) -> tuple[int, int, tuple[int, ...]]:
