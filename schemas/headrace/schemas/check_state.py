@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from headrace.schemas.ids import identifier_problem
 from headrace.schemas.state import DemandState, EngineState, Invalid, NetworkState
 
 State = EngineState | DemandState | NetworkState
@@ -24,12 +25,15 @@ def _problems(state: State) -> Iterator[str]:
         yield "invalid is UNKNOWN; a state that may not be used always says why"
     match state:
         case EngineState():
+            yield from _identifiers(engine_id=state.engine_id)
             yield from _engine_problems(state)
         case DemandState():
+            yield from _identifiers(cluster=state.cluster, model=state.model, request_class=state.request_class)
             yield from _share("coverage", state.coverage)
             for name in ("rate_rps", "smoothed_rps", "peak_1s_rps", "rejected_rps", "retry_rps"):
                 yield from _measured(name, getattr(state, name))
         case NetworkState():
+            yield from _identifiers(from_cluster=state.from_cluster, to_site=state.to_site)
             yield from _measured("rtt_s", state.rtt_s)
             yield from _measured("smoothed_s", state.smoothed_s)
             if state.lost_share is not None:
@@ -51,6 +55,13 @@ def _engine_problems(state: EngineState) -> Iterator[str]:
             yield f"{at}.mean_s is {latency.mean_s} with count {latency.count}; it is null exactly when count is 0"
         for name in ("mean_s", "smoothed_s", "p50_s", "p95_s", "p99_s"):
             yield from _measured(f"{at}.{name}", getattr(latency, name))
+
+
+def _identifiers(**names: str) -> Iterator[str]:
+    for name, value in names.items():
+        problem = identifier_problem(name, value)
+        if problem is not None:
+            yield problem
 
 
 def _share(name: str, value: float) -> Iterator[str]:
