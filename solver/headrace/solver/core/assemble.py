@@ -1,0 +1,188 @@
+"""View of the state -> Problem: who may take traffic at `now_ms`, with how much capacity, and what is demanded.
+
+    silence = now_ms - last_signal_ms            ready      = replicas_ready, else replicas_reporting, else 1 (named)
+    ageing  = 1                                            silence <= ageing_after_ms
+            = (expired - silence) / (expired - ageing)     in between
+            = engine excluded, STALE                       silence >= expired_after_ms
+    factor  = ageing x (degraded_factor if DEGRADED else 1)
+    rows    = clusters seen x models of the fleet x classes configured, and every route that was demanded
+    demand  = smoothed_rps; 0 where it was never measured, or its gateway is silent for expired_after_ms
+
+The same records give the same problem whatever order they came in. Silence is judged here and nowhere else, at the
+tick's own time, so that a replay judges the same.
+
+A round trip is kept as it was last measured however long the probes are silent: distance does not change because
+nobody looks. All probes lost is None; a link never measured is absent.
+"""
+
+from collections.abc import Iterator
+
+from headrace.schemas.fleet import EngineSpec, LatencyProfile
+from headrace.schemas.ids import RouteKey
+from headrace.schemas.signals import Health
+from headrace.schemas.state import DemandState, EngineState, Invalid, NetworkState
+from headrace.schemas.weights import Reason
+from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
+from headrace.solver.core.state_view import StateView
+from headrace.solver.settings import ClassSettings, SolverSettings
+
+_UNCONFIGURED = ClassSettings()
+_SILENT = (Reason.STALE, Reason.NO_STATE)
+_KNOWN_OUT = (Reason.DRAINED, Reason.NO_PROFILE)
+
+
+def assemble(view: StateView, settings: SolverSettings, now_ms: int) -> Problem:
+    """Build the tick's problem from the newest records; never raises, since every record in a view is sound.
+
+    Args:
+        view: the newest sound record of each key.
+        settings: staleness bounds, the share left to a degraded engine, the request classes.
+        now_ms: the tick's time; silence is measured against it, and a signal from its future counts as fresh.
+    """
+    return Problem(
+        rows=tuple(_rows(view, settings, now_ms)),
+        engines=tuple(_engine(view, spec, settings, now_ms) for _, spec in sorted(view.specs.items())),
+        network_s=dict(_network(view)),
+        profiles={profile.profile_id: profile for _, profile in sorted(view.profiles.items())},
+        inputs=view.inputs,
+    )
+
+
+def lost_telemetry(problem: Problem) -> str | None:
+    """Say that no engine that might serve is heard of any more; None while at least one is.
+
+    Drained engines and those without a profile are out by the operator's own word, so they are not counted. With
+    nobody heard of, weights computed from silence would refuse all traffic: the caller holds the last snapshot instead.
+    """
+    judged = [e for e in problem.engines if e.exclusion is None or e.exclusion.reason not in _KNOWN_OUT]
+    if not judged or any(e.exclusion is None or e.exclusion.reason not in _SILENT for e in judged):
+        return None
+    return f"telemetry lost: none of {len(judged)} engines is heard of, the last weights stand"
+
+
+def _engine(view: StateView, spec: EngineSpec, settings: SolverSettings, now_ms: int) -> Engine:
+    state, profile = view.engines.get(spec.key), view.profiles.get(spec.profile_id.encode())
+    exclusion = _exclusion(spec, state, profile, settings, now_ms)
+    ready, ready_sentence = _ready(state)
+    factor, sentences = _factor(state, settings, now_ms)
+    capacity = spec.capacity_rps_per_replica
+    if capacity is None:
+        capacity = 0.0 if profile is None else profile.capacity_rps
+    return Engine(
+        engine_id=spec.engine_id,
+        site=spec.site,
+        models=tuple(sorted(set(spec.models))),
+        capabilities=tuple(sorted(set(spec.capabilities))),
+        residency=tuple(sorted(set(spec.residency))),
+        address=spec.address,
+        profile_id=spec.profile_id,
+        ready_replicas=ready,
+        capacity_rps_per_replica=capacity,
+        factor=factor,
+        factor_sentence="; ".join([*ready_sentence, *sentences]),
+        exclusion=exclusion,
+    )
+
+
+def _exclusion(
+    spec: EngineSpec,
+    state: EngineState | None,
+    profile: LatencyProfile | None,
+    settings: SolverSettings,
+    now_ms: int,
+) -> Exclusion | None:
+    """Give the first reason that applies: the operator's word first, then silence, then what the engine says."""
+    if spec.drain:
+        return Exclusion(Reason.DRAINED, "drained by its operator")
+    if profile is None:
+        return Exclusion(Reason.NO_PROFILE, f"profile {spec.profile_id} is not known")
+    if state is None or state.invalid is Invalid.NO_SIGNAL_YET:
+        return Exclusion(Reason.NO_STATE, "no signal of it has been seen yet")
+    silence_ms = _silence_ms(state, now_ms)
+    if silence_ms >= settings.expired_after_ms:
+        limit = f"expired_after_ms is {settings.expired_after_ms}"
+        return Exclusion(Reason.STALE, f"silent for {silence_ms / 1000:.1f} s; {limit}")
+    if state.invalid is not Invalid.NO:
+        covered = f"{100 * state.coverage:.0f} % of its window is covered"
+        return Exclusion(Reason.INVALID_STATE, f"its state is not valid: {state.invalid}, {covered}")
+    if state.health is Health.UNHEALTHY:
+        return Exclusion(Reason.UNHEALTHY, "says that it is unhealthy")
+    if _ready(state)[0] == 0:
+        desired = "" if state.replicas_desired is None else f" of {state.replicas_desired}"
+        return Exclusion(Reason.NO_READY_REPLICA, f"0{desired} replicas are ready")
+    return None
+
+
+def _ready(state: EngineState | None) -> tuple[int, list[str]]:
+    if state is None:
+        return 0, []
+    if state.replicas_ready is not None:
+        return state.replicas_ready, []
+    if state.replicas_reporting is not None:
+        return state.replicas_reporting, ["ready replicas not measured: those reporting are counted"]
+    return 1, ["ready replicas not measured: 1 is assumed"]
+
+
+def _factor(state: EngineState | None, settings: SolverSettings, now_ms: int) -> tuple[float, list[str]]:
+    if state is None:
+        return 0.0, []
+    factor, sentences = 1.0, list[str]()
+    if state.health is Health.DEGRADED:
+        factor *= settings.degraded_factor
+        sentences.append(f"degraded: {100 * settings.degraded_factor:.0f} % of capacity")
+    silence_ms = _silence_ms(state, now_ms)
+    if silence_ms > settings.ageing_after_ms:
+        fade = _fade(silence_ms, settings)
+        factor *= fade
+        sentences.append(f"silent for {silence_ms / 1000:.1f} s: {100 * fade:.0f} % of capacity")
+    return factor, sentences
+
+
+def _fade(silence_ms: int, settings: SolverSettings) -> float:
+    """Give the share of capacity left after more than `ageing_after_ms` of silence."""
+    left_ms = settings.expired_after_ms - silence_ms
+    return left_ms / (settings.expired_after_ms - settings.ageing_after_ms) if left_ms > 0 else 0.0
+
+
+def _silence_ms(state: EngineState | DemandState, now_ms: int) -> int:
+    return max(0, now_ms - state.last_signal_ms)
+
+
+def _rows(view: StateView, settings: SolverSettings, now_ms: int) -> Iterator[Row]:
+    models = {model for spec in view.specs.values() for model in spec.models}
+    clusters = {state.cluster for state in view.demands.values()}
+    clusters.update(state.from_cluster for state in view.links.values())
+    demand = {state.route: _demand_rps(state, settings, now_ms) for state in view.demands.values()}
+    routes = {RouteKey(c, m, k) for c in clusters for m in models for k in settings.classes}
+    # A route nobody configured stays while its model is served, so that its next request finds weights; a model that
+    # no engine serves is refused by name while it is asked for, and then forgotten.
+    routes.update(route for route, rps in demand.items() if rps is not None or route.model in models)
+    for route in sorted(routes):
+        asked = settings.classes.get(route.request_class, _UNCONFIGURED)
+        yield Row(
+            route=route,
+            tier=asked.tier,
+            demand_rps=demand.get(route) or 0.0,
+            requires=tuple(sorted(set(asked.requires))),
+            residency=tuple(sorted(set(asked.residency))),
+        )
+
+
+def _demand_rps(state: DemandState, settings: SolverSettings, now_ms: int) -> float | None:
+    """Give the demand, or None where it is not known at this time."""
+    if state.invalid is not Invalid.NO or _silence_ms(state, now_ms) >= settings.expired_after_ms:
+        return None
+    return state.smoothed_rps
+
+
+def _network(view: StateView) -> Iterator[tuple[tuple[str, str], float | None]]:
+    for _, state in sorted(view.links.items()):
+        link = (state.from_cluster, state.to_site)
+        if _all_lost(state):
+            yield link, None
+        elif state.smoothed_s is not None:
+            yield link, state.smoothed_s
+
+
+def _all_lost(state: NetworkState) -> bool:
+    return state.lost_share is not None and state.lost_share >= 1.0

@@ -1,0 +1,94 @@
+"""Records of the compacted input topics -> the newest sound record of each key, which is what a tick sees.
+
+    fleet, profiles, state.*  ──offer()──►  StateFold  ──view()──►  StateView (frozen; the fold goes on)
+
+The newest record of a key wins; a tombstone takes the key away. A record that cannot be read or is not sound is an
+outcome, `Rejected`, and the key keeps the record it had: a state that is not renewed ages by itself, and an operator's
+slip does not take an engine away. Nothing here raises, whatever the bytes are.
+
+The fold is mutable inside for speed; a view is a copy of its tables, so a tick never sees them move.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
+
+from headrace.schemas.check_fleet import check_engine, check_profile
+from headrace.schemas.check_state import check_state
+from headrace.schemas.codec import SchemaSource, decode
+from headrace.schemas.dead_letters import Rejected, RejectReason
+from headrace.schemas.fleet import EngineSpec, LatencyProfile
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.state import DemandState, EngineState, NetworkState
+from headrace.schemas.topics import FLEET, PROFILES, STATE_DEMAND, STATE_ENGINE, STATE_NETWORK, Topic
+from headrace.schemas.weights import InputOffsets
+
+INPUT_ROLES = (FLEET, PROFILES, STATE_ENGINE, STATE_DEMAND, STATE_NETWORK)
+"""The topics a tick is computed from."""
+
+T = TypeVar("T", EngineSpec, LatencyProfile, EngineState, DemandState, NetworkState)
+
+_CHECKS: Mapping[type, Callable[[Any], tuple[str, ...]]] = {
+    EngineSpec: check_engine,
+    LatencyProfile: check_profile,
+    EngineState: check_state,
+    DemandState: check_state,
+    NetworkState: check_state,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StateView:
+    """The newest sound record of each Kafka key, and how far each topic had been read."""
+
+    specs: Mapping[bytes, EngineSpec]
+    profiles: Mapping[bytes, LatencyProfile]
+    engines: Mapping[bytes, EngineState]
+    demands: Mapping[bytes, DemandState]
+    links: Mapping[bytes, NetworkState]
+    inputs: tuple[InputOffsets, ...] = ()
+
+
+class StateFold:
+    """Folds the input topics' records, in each partition's order, into tables by key."""
+
+    def __init__(self, topics: Mapping[str, Topic], registry: SchemaSource | None = None) -> None:
+        self._registry = registry
+        self._tables: dict[type, dict[bytes, Any]] = {kind: {} for kind in _CHECKS}
+        self._kinds = {topics[role].name: topics[role].record for role in INPUT_ROLES}
+
+    def offer(self, record: RawRecord) -> Rejected | None:
+        """Take the next record of an input topic; gives why it could not be used, or None where it was."""
+        kind = self._kinds.get(record.topic)
+        if kind is None:
+            return Rejected(RejectReason.WRONG_RECORD, f"{record.topic} is no input of the solver")
+        if record.key is None:
+            return Rejected(RejectReason.KEY_MISMATCH, f"a {kind.__name__} has no key")
+        if record.value is None:
+            self._tables[kind].pop(record.key, None)
+            return None
+        decoded = decode(kind, record.value, record.headers, self._registry)
+        if isinstance(decoded, Rejected):
+            return decoded
+        if decoded.key != record.key:
+            return Rejected(RejectReason.KEY_MISMATCH, f"key is {record.key!r}; the record is for {decoded.key!r}")
+        problems = _CHECKS[kind](decoded)
+        if problems:
+            return Rejected(RejectReason.OUT_OF_RANGE, "; ".join(problems))
+        # The window's panes belong to the fold that wrote them; holding 5,000 of them here would only cost memory.
+        self._tables[kind][record.key] = replace(decoded, panes=b"") if hasattr(decoded, "panes") else decoded
+        return None
+
+    def view(self, inputs: tuple[InputOffsets, ...] = ()) -> StateView:
+        """Give the tables as they stand; `inputs` says how far they had been read."""
+        return StateView(
+            specs=self._table(EngineSpec),
+            profiles=self._table(LatencyProfile),
+            engines=self._table(EngineState),
+            demands=self._table(DemandState),
+            links=self._table(NetworkState),
+            inputs=inputs,
+        )
+
+    def _table(self, kind: type[T]) -> dict[bytes, T]:
+        return cast("dict[bytes, T]", dict(self._tables[kind]))
