@@ -1,9 +1,10 @@
 """Weights to requests, inside a gateway: `Router.route()` says which engine, in about a microsecond, without I/O.
 
-Importing this package needs only the base dependencies and loads no Kafka client; what talks to Kafka is imported by its
-own name: `headrace.dataplane.feed` and `headrace.dataplane.reporter`.
+Importing this package needs only the base dependencies and loads no Kafka client; what talks to Kafka is imported by
+its own name: `headrace.dataplane.feed` and `headrace.dataplane.reporter`.
 """
 
 from headrace.dataplane.decision import Decision, DecisionReason, Outcome
+from headrace.dataplane.router import Router
 
-__all__ = ["Decision", "DecisionReason", "Outcome"]
+__all__ = ["Decision", "DecisionReason", "Outcome", "Router"]

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """ROUTED: send it to the engine. SHED: load is shed, this session with it. REFUSED: there is no engine to send to."""
+    """ROUTED: send it to the engine. SHED: load is shed, this session with it. REFUSED: there is no engine."""
 
     ROUTED = "ROUTED"
     SHED = "SHED"

@@ -1,4 +1,4 @@
-"""Settings of the data plane, with their bounds. Pure: read from the file `headrace.toml` by `headrace.infra.config`."""
+"""Settings of the data plane, with their bounds. Pure: `headrace.infra.config` reads them from `headrace.toml`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class DataPlaneSettings:
         fresh_periods: solver periods without a commit after which the weights count as frozen.
         rehash_max: other slots to try when a slot's engine may not be used, before all engines are weighed.
         retry_after_s: what a refused caller is told to wait: about what the solver needs to change its mind.
-        shed_retry_after_s: the same where the request was shed; longer, since a session stays shed while the load lasts.
+        shed_retry_after_s: the same where the request was shed; longer, since the same session stays shed.
         retry_burst: retries that may be saved up per route; also what a route starts with.
         demand_period_ms: period of the demand reports.
         fallback: engines by model, used before any snapshot has arrived, and never after.

@@ -1,0 +1,33 @@
+"""How old the weights are, and what that means for routing.
+
+    tick ───── fresh_periods x period ───── valid_until ─────►
+         FRESH                       FROZEN              FALLBACK
+
+Age never refuses a request by itself. FRESH and FROZEN route alike; FROZEN says that the solver is not heard from.
+Every commit, even one that changes no weight, starts the line anew. The instants are the solver's and `now_ms` is the
+data plane's: their clocks' difference shifts the line by as much.
+"""
+
+from enum import StrEnum
+
+from headrace.schemas.weights import SnapshotCommit
+
+
+class Staleness(StrEnum):
+    """ABSENT: no snapshot yet. FRESH: as it should be. FROZEN: last weights stand. FALLBACK: past its time to live."""
+
+    ABSENT = "ABSENT"
+    FRESH = "FRESH"
+    FROZEN = "FROZEN"
+    FALLBACK = "FALLBACK"
+
+
+def staleness(commit: SnapshotCommit | None, now_ms: int, fresh_periods: int) -> Staleness:
+    """Judge a commit by its age. A commit from the future, by a clock that is ahead, is FRESH."""
+    if commit is None:
+        return Staleness.ABSENT
+    if now_ms >= commit.valid_until_ms:
+        return Staleness.FALLBACK
+    if now_ms > commit.tick_ms + fresh_periods * commit.period_ms:
+        return Staleness.FROZEN
+    return Staleness.FRESH
