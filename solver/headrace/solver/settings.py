@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le
 
@@ -30,6 +30,7 @@ class SolverSettings:
         policy: file name under `headrace.solver.core.policies`.
         move_price_ms: price of moving a request off its warm KV cache, ms per request.
         segments: chords per engine's latency curve.
+        engine_cost: `convex` counts network and engine latency; `none` the network alone, within hard capacity.
         ageing_after_ms: silence after which an engine's usable capacity begins to fade.
         expired_after_ms: silence after which an engine is excluded as STALE.
         degraded_factor: share of capacity left to an engine that calls itself DEGRADED.
@@ -38,6 +39,9 @@ class SolverSettings:
         retry_ratio_max: retry budget of an idle fleet, per first attempt.
         retry_load_low: utilisation up to which the full budget stands.
         retry_load_high: utilisation from which the budget is zero.
+        leader_election: whether a second worker stands by, through a consumer group on the weights topic; without it
+            the worker that started last takes over, and the one before it ends.
+        leader_session_ms: silence after which a leader that was killed is replaced by one that stands by.
         classes: request classes by name.
     """
 
@@ -46,6 +50,7 @@ class SolverSettings:
     policy: str = "lp"
     move_price_ms: Annotated[float, Ge(0), Le(10_000)] = 30.0
     segments: Annotated[int, Ge(2), Le(64)] = 8
+    engine_cost: Literal["convex", "none"] = "convex"
     ageing_after_ms: Annotated[int, Ge(500)] = 5_000
     expired_after_ms: Annotated[int, Ge(1_000)] = 15_000
     degraded_factor: Annotated[float, Ge(0), Le(1)] = 0.5
@@ -54,4 +59,6 @@ class SolverSettings:
     retry_ratio_max: Annotated[float, Ge(0), Le(1)] = 0.1
     retry_load_low: Annotated[float, Ge(0), Le(1)] = 0.8
     retry_load_high: Annotated[float, Ge(0), Le(1)] = 0.95
+    leader_election: bool = True
+    leader_session_ms: Annotated[int, Ge(6_000), Le(300_000)] = 6_000
     classes: Mapping[str, ClassSettings] = field(default_factory=_default_classes)
