@@ -1,0 +1,89 @@
+"""Router to Kafka: a thread publishes the demand that a router counted, one record per route and period.
+
+Requests never wait for it: they only append to the counter. Failure mode: while the broker is away records wait in the
+publisher's bounded queue with their own event times; what does not fit is dropped and counted there.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+
+from headrace.dataplane.demand import DemandCounter
+from headrace.schemas.bus.publisher import Dropped, Publisher, PublisherCounts
+from headrace.schemas.bus.settings import KafkaSettings
+from headrace.schemas.codec import encode
+from headrace.schemas.signals import Demand
+
+SETTLE_MS = 20
+"""A period is closed this long after its end, so that requests counted at its last instant are in it."""
+
+
+class DemandReporter:
+    """Publishes one counter's periods. `start()` begins, `stop()` ends and flushes; both may be called once.
+
+    Args:
+        kafka: where.
+        topic: the full name of the demand signals topic.
+        counter: what to report; nobody else may call its `close`.
+        on_problem: called in the reporter's thread with a sentence for each record dropped and each failure.
+    """
+
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        topic: str,
+        counter: DemandCounter,
+        on_problem: Callable[[str], None] | None = None,
+    ) -> None:
+        self._topic = topic
+        self._counter = counter
+        self._on_problem = on_problem
+        self._publisher = Publisher(kafka, on_error=self._say)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"demand-{counter.cluster}", daemon=True)
+
+    @property
+    def counts(self) -> PublisherCounts:
+        """What became of the records so far."""
+        return self._publisher.counts
+
+    def start(self) -> None:
+        """Begin to report; the period under way is the first."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """Report the periods that are over, wait for the broker's answers and end; the open period is left out."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s + 1.0)
+        self._publisher.close(timeout_s)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._publish_closed()
+            self._stopping.wait(self._until_next_s())
+        self._publish_closed()
+
+    def _until_next_s(self) -> float:
+        period_ms = self._counter.period_ms
+        return (period_ms - (_now_ms() - SETTLE_MS) % period_ms) / 1000.0
+
+    def _publish_closed(self) -> None:
+        try:
+            for record in self._counter.close(_now_ms() - SETTLE_MS):
+                self._publish(record)
+        except Exception as error:  # noqa: BLE001 - a fault in reporting must not end reporting
+            self._say(f"{self._topic}: {type(error).__name__}: {error}")
+
+    def _publish(self, record: Demand) -> None:
+        outcome = self._publisher.publish(self._topic, record.key, encode(record), record.period_end_ms)
+        if isinstance(outcome, Dropped):
+            self._say(f"{self._topic}: {outcome.reason}: {outcome.sentence}")
+
+    def _say(self, sentence: str) -> None:
+        if self._on_problem is not None:
+            self._on_problem(sentence)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
