@@ -38,6 +38,19 @@ class KafkaSettings:
     client_id: str = "headrace"
 
 
+@dataclass(frozen=True, slots=True)
+class RegistrySettings:
+    """Where schemas of Confluent-framed records are looked up.
+
+    Attributes:
+        url: address of the schema registry; empty where none is used.
+        options: further options of the registry client, passed through (`basic.auth.user.info`, `ssl.ca.location`).
+    """
+
+    url: str = ""
+    options: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
 def kafka_problems(kafka: KafkaSettings) -> tuple[str, ...]:
     """Give a sentence for each setting that cannot be used; empty where all can.
 

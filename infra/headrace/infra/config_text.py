@@ -1,0 +1,70 @@
+"""A configuration as TOML: what `--print-config` shows, readable again by `--config`. Secrets are masked."""
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from headrace.infra.config_tree import Path, dotted
+
+MASK = "***"
+_SECRET_WORDS = ("password", "secret", "pem", "jaas", "token", "oauthbearer.config", "user.info")
+
+
+def to_toml(config: object, origins: Mapping[Path, str]) -> str:
+    """Give every setting in TOML, with a comment where it does not have its default.
+
+    Args:
+        config: a dataclass of dataclasses.
+        origins: where a value came from, by path, for those that were set.
+    """
+    return "\n".join(_table(_plain(config), (), origins)).strip() + "\n"
+
+
+def masked(name: str, value: str) -> str:
+    """Give the value, or MASK where the name says that it is a secret."""
+    return MASK if any(word in name.lower() for word in _SECRET_WORDS) else value
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any setting
+    if dataclasses.is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in cast("Sequence[Any]", value)]
+    return value
+
+
+def _table(tree: Mapping[str, Any], at: Path, origins: Mapping[Path, str]) -> Iterator[str]:
+    tables = {name: value for name, value in tree.items() if _is_table(value)}
+    for name, value in tree.items():
+        if name in tables or value is None:
+            continue
+        origin = origins.get((*at, name))
+        comment = f"  # {origin}" if origin else ""
+        shown = masked(name, value) if isinstance(value, str) else value
+        yield f"{dotted((name,))} = {_inline(shown)}{comment}"
+    for name, value in tables.items():
+        path = (*at, name)
+        yield ""
+        if isinstance(value, list):
+            for item in cast("list[Mapping[str, Any]]", value):
+                yield f"[[{dotted(path)}]]"
+                yield from _table(item, path, origins)
+        else:
+            yield f"[{dotted(path)}]"
+            yield from _table(value, path, origins)
+
+
+def _is_table(value: Any) -> bool:  # noqa: ANN401 - any plain value
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return bool(items) and all(isinstance(item, dict) for item in items)
+    return isinstance(value, dict)
+
+
+def _inline(value: Any) -> str:  # noqa: ANN401 - any plain value
+    if isinstance(value, list):
+        return f"[{', '.join(_inline(item) for item in cast('list[Any]', value))}]"
+    return json.dumps(value, ensure_ascii=False)
