@@ -1,0 +1,206 @@
+"""Demand -> DemandState: arrivals by pane, spread over a period by time, and their smoothed rate.
+
+    rate_rps     = sum of offered over the window / seconds of it that were covered by at least one source
+    smoothed_rps = EWMA over complete panes, or the mean of the last two where that is a step (smoothing.is_step)
+
+* A count over several panes is spread by time, whole requests, adding up exactly: the share up to an instant t is
+  floor(count (t - start) / (end - start)), a pane gets the difference. What lies before the window is left out.
+* The gateways of a cluster are added up. A pane is complete once event time has passed its end, or has reached it and
+  as many source-milliseconds cover it as covered the pane before: a rate of half the gateways is not a fall in demand.
+* A pane that is covered by less than half says nothing of its rate: it is no zero.
+"""
+
+import struct
+from dataclasses import dataclass
+
+from headrace.schemas.ids import RouteKey
+from headrace.schemas.signals import Demand
+from headrace.schemas.state import DemandState, Invalid
+from headrace.streams.core import packing
+from headrace.streams.core.panes import Cover, PaneGrid, covered, covered_ms
+from headrace.streams.core.smoothing import Smoothed, is_step, smooth
+from headrace.streams.core.window import Outcome, Progress, Window
+from headrace.streams.settings import StreamsSettings
+
+_BASE = struct.Struct("<BdqH")  # has a base, base, its event time, number of panes
+_PANE = struct.Struct("<qQQQQ")  # index, offered, rejected, retries, source-milliseconds
+
+
+@dataclass(slots=True)
+class DemandPane:
+    """Arrivals in one pane. `source_ms` adds up the covered time of all sources."""
+
+    offered: int = 0
+    rejected: int = 0
+    retries: int = 0
+    source_ms: int = 0
+    cover: Cover = ()
+    covered_ms: int = 0
+    packed: bytes | None = None
+
+    def pack(self, index: int, start_ms: int) -> bytes:
+        """Give the pane's bytes, encoding only what changed since the last time."""
+        if self.packed is None:
+            counts = _PANE.pack(index, self.offered, self.rejected, self.retries, self.source_ms)
+            self.packed = counts + packing.pack_cover(self.cover, start_ms)
+        return self.packed
+
+
+class DemandAccumulator:
+    """The fold of one route's demand, in place. `DemandState` is what it says, and all it needs to go on."""
+
+    def __init__(self, route: RouteKey, settings: StreamsSettings) -> None:
+        self.route = route
+        self.settings = settings
+        self.window: Window[DemandPane] = Window(PaneGrid.of(settings), Progress())
+        self.base: Smoothed | None = None
+
+    @classmethod
+    def resume(cls, state: DemandState, settings: StreamsSettings) -> "DemandAccumulator":
+        """Take up a state's fold where it ended; bytes of another version or pane length begin a new window."""
+        known = cls(state.route, settings)
+        try:
+            known._read(state.panes)
+        except packing.PackingError:
+            known = cls(state.route, settings)
+        known.window.progress = Progress.resume(
+            state.last_signal_ms, state.signal_timestamp_ms, state.late, state.applied_offset
+        )
+        if known.window.open_from is None:
+            known.window.close()
+        return known
+
+    def apply(self, demand: Demand, offset: int, timestamp_ms: int) -> Outcome:
+        """Fold one signal."""
+        window = self.window
+        outcome = window.see(demand.period_end_ms, offset, timestamp_ms)
+        if outcome is not Outcome.APPLIED:
+            return outcome
+        self._spread(demand)
+        for index, pane in window.close():
+            self.base = self._smooth(self.base, index, pane)
+        window.evict()
+        return outcome
+
+    def state(self) -> DemandState:
+        """Give the state as of the last signal: a pure reading, which changes nothing."""
+        window, progress = self.window, self.window.progress
+        panes = window.ordered()
+        total = DemandPane()
+        for _, pane in panes:
+            total.offered += pane.offered
+            total.rejected += pane.rejected
+            total.retries += pane.retries
+            total.covered_ms += pane.covered_ms
+        coverage = total.covered_ms / window.grid.window_ms(window.watermark_ms)
+        rates = [rate for index, pane in panes if self._is_complete(index) and (rate := self._rate(pane)) is not None]
+        smoothed = self.base
+        for index, pane in window.open():
+            if self._is_complete(index):
+                smoothed = self._smooth(smoothed, index, pane)
+        return DemandState(
+            cluster=self.route.cluster,
+            model=self.route.model,
+            request_class=self.route.request_class,
+            as_of_ms=window.grid.as_of_ms(window.watermark_ms),
+            last_signal_ms=window.watermark_ms,
+            signal_timestamp_ms=progress.signal_timestamp_ms,
+            rate_rps=_per_second(total.offered, total.covered_ms),
+            smoothed_rps=None if smoothed is None else smoothed.value,
+            peak_1s_rps=max(rates, default=None),
+            rejected_rps=_per_second(total.rejected, total.covered_ms),
+            retry_rps=_per_second(total.retries, total.covered_ms),
+            coverage=coverage,
+            invalid=Invalid.LOW_COVERAGE if coverage < self.settings.min_coverage else Invalid.NO,
+            late=progress.late,
+            applied_offset=progress.applied_offset,
+            panes=self._pack(panes),
+        )
+
+    def _spread(self, demand: Demand) -> None:
+        grid, start, end = self.window.grid, demand.period_start_ms, demand.period_end_ms
+        last = grid.index(end)
+        first = max(min(start // grid.pane_ms, last), grid.first_in_window(self.window.watermark_ms))
+        for index in range(first, last + 1):
+            from_ms, to_ms = max(start, index * grid.pane_ms), min(end, grid.end_ms(index))
+            pane = self.window.panes.setdefault(index, DemandPane())
+            pane.offered += _share(demand.offered, demand, from_ms, to_ms)
+            pane.rejected += _share(demand.rejected, demand, from_ms, to_ms)
+            pane.retries += _share(demand.retries, demand, from_ms, to_ms)
+            pane.source_ms += max(0, to_ms - from_ms)
+            pane.cover = covered(pane.cover, from_ms, to_ms)
+            pane.covered_ms = covered_ms(pane.cover)
+            pane.packed = None
+
+    def _is_complete(self, index: int) -> bool:
+        window = self.window
+        if window.grid.end_ms(index) != window.watermark_ms:
+            return window.grid.end_ms(index) < window.watermark_ms
+        before = window.panes.get(index - 1)
+        return before is None or window.panes[index].source_ms >= before.source_ms
+
+    def _rate(self, pane: DemandPane) -> float | None:
+        if 2 * pane.covered_ms < self.settings.pane_ms:
+            return None
+        return _per_second(pane.offered, pane.covered_ms)
+
+    def _smooth(self, smoothed: Smoothed | None, index: int, pane: DemandPane) -> Smoothed | None:
+        rate = self._rate(pane)
+        if rate is None:
+            return smoothed
+        settings, at_ms = self.settings, self.window.grid.end_ms(index)
+        before = self.window.panes.get(index - 1)
+        if smoothed is not None and before is not None and self._rate(before) is not None:
+            recent_ms = before.covered_ms + pane.covered_ms
+            recent_rps = (before.offered + pane.offered) * 1000 / recent_ms
+            if is_step(smoothed.value, recent_rps, recent_ms / 1000, settings.step_share, settings.step_sigmas):
+                return Smoothed(recent_rps, at_ms)
+        return smooth(smoothed, rate, at_ms, settings.tau_demand_ms, settings.tau_demand_ms)
+
+    def _pack(self, panes: list[tuple[int, DemandPane]]) -> bytes:
+        window = self.window
+        value, at_ms = (0.0, 0) if self.base is None else self.base
+        head = packing.head(window.grid.pane_ms, 0 if window.open_from is None else window.open_from)
+        base = _BASE.pack(self.base is not None, value, at_ms, len(panes))
+        return head + base + b"".join(pane.pack(index, index * window.grid.pane_ms) for index, pane in panes)
+
+    def _read(self, packed: bytes) -> None:
+        window, reader = self.window, packing.Reader(packed)
+        window.open_from = packing.read_head(reader, window.grid.pane_ms)
+        has_base, value, at_ms, count = reader.take(_BASE)
+        self.base = Smoothed(value, at_ms) if has_base else None
+        for _ in range(count):
+            start = reader.at
+            index, offered, rejected, retries, source_ms = reader.take(_PANE)
+            cover = packing.read_cover(reader, index * window.grid.pane_ms)
+            window.panes[index] = DemandPane(
+                offered, rejected, retries, source_ms, cover, covered_ms(cover), packed[start : reader.at]
+            )
+        reader.end()
+
+
+def _share(count: int, demand: Demand, from_ms: int, to_ms: int) -> int:
+    length_ms = demand.period_end_ms - demand.period_start_ms
+    if length_ms == 0:
+        return count
+    before = count * (from_ms - demand.period_start_ms) // length_ms
+    return count * (to_ms - demand.period_start_ms) // length_ms - before
+
+
+def _per_second(count: int, span_ms: int) -> float | None:
+    return None if span_ms == 0 else count * 1000 / span_ms
+
+
+def fold_demand(
+    state: DemandState | None, demand: Demand, offset: int, timestamp_ms: int, settings: StreamsSettings
+) -> DemandState:
+    """Fold one signal into a state, from bytes to bytes: what the accumulator does, one message at a time.
+
+    A signal at or below the state's applied offset changes nothing.
+    """
+    if state is None:
+        accumulator = DemandAccumulator(demand.route, settings)
+    else:
+        accumulator = DemandAccumulator.resume(state, settings)
+    accumulator.apply(demand, offset, timestamp_ms)
+    return accumulator.state()

@@ -1,0 +1,155 @@
+"""The fold over one signals topic: keys to accumulators, a batch of records to the states it touched.
+
+    batch -> admit each -> fold each into its key's accumulator -> one state per touched key
+
+Accumulators are a cache of what the states' bytes say: each is rebuilt from the stored bytes when its key is first met,
+dropped when its partition is revoked or its engine leaves the fleet, and never the only place of anything. At most
+`MAX_ACCUMULATORS` are kept; the one that was folded longest ago goes first.
+"""
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from headrace.schemas.check_signals import Signal
+from headrace.schemas.check_state import State
+from headrace.schemas.codec import SchemaSource, decode, encode, must
+from headrace.schemas.dead_letters import DeadLetter, Rejected
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.signals import Demand, EngineSignals, NetworkProbe
+from headrace.schemas.state import DemandState, EngineState, NetworkState
+from headrace.schemas.topics import SIGNALS_DEMAND, SIGNALS_ENGINE, SIGNALS_NETWORK
+from headrace.streams.core.admission import admit, dead_letter
+from headrace.streams.core.demand import DemandAccumulator
+from headrace.streams.core.engine import EngineAccumulator
+from headrace.streams.core.network import NetworkAccumulator
+from headrace.streams.core.window import Outcome
+from headrace.streams.settings import StreamsSettings
+
+MAX_ACCUMULATORS = 50_000
+
+StoredState = Callable[[bytes], bytes | None]
+"""Gives the bytes of a key's stored state, or None where there is none."""
+
+
+class Accumulator(Protocol):
+    """What the folds of engines, demand and network have in common."""
+
+    def apply(self, signal: Any, offset: int, timestamp_ms: int, /) -> Outcome:  # noqa: ANN401 - each fold has its own
+        """Fold one signal of this fold's own type."""
+        ...
+
+    def state(self) -> State:
+        """Give the state as of the last signal."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One signals topic's fold: its records, and how a key's accumulator begins and goes on."""
+
+    signal: type[Signal]
+    state: type[State]
+    begin: Callable[[Any, StreamsSettings], Accumulator]
+    resume: Callable[[Any, StreamsSettings], Accumulator]
+
+
+KINDS: Mapping[str, Kind] = {
+    SIGNALS_ENGINE: Kind(
+        EngineSignals,
+        EngineState,
+        lambda s, settings: EngineAccumulator(s.engine_id, settings),
+        EngineAccumulator.resume,
+    ),
+    SIGNALS_DEMAND: Kind(
+        Demand, DemandState, lambda s, settings: DemandAccumulator(s.route, settings), DemandAccumulator.resume
+    ),
+    SIGNALS_NETWORK: Kind(
+        NetworkProbe,
+        NetworkState,
+        lambda s, settings: NetworkAccumulator(s.from_cluster, s.to_site, settings),
+        NetworkAccumulator.resume,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What a batch came to: the encoded state of every touched key, what was refused, and what became of the rest."""
+
+    states: Mapping[bytes, bytes]
+    rejected: tuple[DeadLetter, ...]
+    outcomes: Mapping[Outcome, int]
+
+
+class KeyedFold:
+    """The accumulators of one signals topic, by key."""
+
+    def __init__(
+        self, kind: Kind, settings: StreamsSettings, partitions: int, registry: SchemaSource | None = None
+    ) -> None:
+        self.kind = kind
+        self.settings = settings
+        self.partitions = partitions
+        self.registry = registry
+        self.unreadable = 0
+        self._accumulators: dict[bytes, tuple[int, Accumulator]] = {}
+
+    def fold(self, records: Iterable[RawRecord], stored: StoredState, fleet: Container[bytes] | None) -> Folded:
+        """Fold a batch, in the order given; the states depend on each key's own records and nothing else.
+
+        A key whose records were all duplicates is not touched: its stored state says all that it has to say.
+        """
+        touched: dict[bytes, Accumulator] = {}
+        rejected: list[DeadLetter] = []
+        outcomes = dict.fromkeys(Outcome, 0)
+        for record in records:
+            signal = admit(record, self.kind.signal, self.partitions, fleet, self.registry)
+            if isinstance(signal, Rejected):
+                rejected.append(dead_letter(record, signal))
+                continue
+            accumulator = self._accumulator(signal, record.partition, stored)
+            outcome = accumulator.apply(signal, record.offset, record.timestamp_ms)
+            outcomes[outcome] += 1
+            if outcome is not Outcome.DUPLICATE:
+                touched[signal.key] = accumulator
+        self._bound()
+        states = {key: encode(accumulator.state()) for key, accumulator in touched.items()}
+        return Folded(states, tuple(rejected), outcomes)
+
+    def read(self, value: bytes) -> State:
+        """Give the state that `fold` encoded.
+
+        Raises:
+            UnreadableError: the bytes are of another hand.
+        """
+        return cast("State", must(decode(self.kind.state, value)))
+
+    def forget(self, key: bytes) -> None:
+        """Drop a key's accumulator: its state was deleted."""
+        self._accumulators.pop(key, None)
+
+    def keep_partitions(self, owned: Container[int]) -> None:
+        """Drop the accumulators of every partition but those: another worker folds them now."""
+        self._accumulators = {key: kept for key, kept in self._accumulators.items() if kept[0] in owned}
+
+    def _accumulator(self, signal: Signal, partition: int, stored: StoredState) -> Accumulator:
+        key = signal.key
+        found = self._accumulators.pop(key, None)
+        if found is None:
+            found = partition, self._rebuilt(signal, stored(key))
+        # Put back at the end: the dict's order is the order of last use.
+        self._accumulators[key] = found
+        return found[1]
+
+    def _rebuilt(self, signal: Signal, value: bytes | None) -> Accumulator:
+        if value is not None:
+            state = decode(self.kind.state, value)
+            if not isinstance(state, Rejected):
+                return self.kind.resume(state, self.settings)
+            self.unreadable += 1
+        return self.kind.begin(signal, self.settings)
+
+    def _bound(self) -> None:
+        for key in list(self._accumulators)[: max(0, len(self._accumulators) - MAX_ACCUMULATORS)]:
+            del self._accumulators[key]

@@ -1,0 +1,156 @@
+"""One latency series (a model's metric): its panes' sums and histograms, and the window's running histogram.
+
+    mean = sum over panes of sum_s / sum over panes of count        exact, whatever the buckets
+    quantiles from the window's bucket counts, within 4.33 %, and never outside the measured minimum and maximum
+
+The running histogram is a sum of integers, so adding a pane and taking it out again is exact; sums of seconds are not,
+and are added up anew from the panes, oldest first, whenever they are read.
+"""
+
+import math
+import struct
+from typing import NamedTuple
+
+import numpy as np
+
+from headrace.schemas.histogram import BUCKETS, MIN_INDEX, bucket_middle
+from headrace.schemas.signals import Distribution, Metric
+from headrace.streams.core.packing import Counts, Reader, pack_counts, view_counts
+from headrace.streams.core.smoothing import Smoothed
+
+METRICS = (Metric.UNKNOWN, Metric.TTFT, Metric.TBOT, Metric.E2E, Metric.QUEUE)
+"""Order in which metrics are numbered in packed bytes; new ones are appended."""
+
+_MIDDLES = tuple(bucket_middle(index) for index in range(MIN_INDEX, MIN_INDEX + BUCKETS))
+_QUANTILES = (0.5, 0.95, 0.99)
+# series, flags (1 = min measured, 2 = max measured), count, sum_s, min_s, max_s, zeros, first bucket, width, bytes
+_ENTRY = struct.Struct("<HBQdddQhBH")
+
+
+class Entry(NamedTuple):
+    """What one series has in one pane. `counts` are packed, `width` bytes each, from bucket `first` on."""
+
+    observations: int
+    sum_s: float
+    min_s: float | None
+    max_s: float | None
+    zeros: int
+    first: int
+    width: int
+    counts: bytes
+
+    @classmethod
+    def of(cls, d: Distribution) -> "Entry":
+        """Take a distribution as it came."""
+        width, counts = pack_counts(d.bucket_counts)
+        return cls(d.count, d.sum_s, d.min_s, d.max_s, d.zero_count, d.first_bucket, width, counts)
+
+    def merged(self, other: "Entry") -> "Entry":
+        """Give both together; a minimum or maximum that one of them did not measure is not measured."""
+        first, width, counts = _merge_buckets(self, other)
+        return Entry(
+            self.observations + other.observations,
+            self.sum_s + other.sum_s,
+            None if self.min_s is None or other.min_s is None else min(self.min_s, other.min_s),
+            None if self.max_s is None or other.max_s is None else max(self.max_s, other.max_s),
+            self.zeros + other.zeros,
+            first,
+            width,
+            counts,
+        )
+
+    def pack(self, series: int) -> bytes:
+        """Give the entry's bytes."""
+        flags = (self.min_s is not None) | (self.max_s is not None) << 1
+        return (
+            _ENTRY.pack(
+                series,
+                flags,
+                self.observations,
+                self.sum_s,
+                0.0 if self.min_s is None else self.min_s,
+                0.0 if self.max_s is None else self.max_s,
+                self.zeros,
+                self.first,
+                self.width,
+                len(self.counts),
+            )
+            + self.counts
+        )
+
+
+def read_entry(reader: Reader) -> tuple[int, Entry]:
+    """Read what `Entry.pack` wrote, as (series, entry)."""
+    series, flags, count, sum_s, min_s, max_s, zeros, first, width, length = reader.take(_ENTRY)
+    counts = reader.take_bytes(length)
+    view_counts(width, counts)
+    entry = Entry(count, sum_s, min_s if flags & 1 else None, max_s if flags & 2 else None, zeros, first, width, counts)
+    return series, entry
+
+
+class Series:
+    """A model's metric: the window's running histogram and the smoothed mean up to the last closed pane."""
+
+    __slots__ = ("base", "buckets", "metric", "model", "zeros")
+
+    def __init__(self, model: str, metric: Metric, base: Smoothed | None = None) -> None:
+        self.model = model
+        self.metric = metric
+        self.base = base
+        self.zeros = 0
+        self.buckets: Counts | None = None
+
+    def add(self, entry: Entry) -> None:
+        """Count an entry's buckets into the window."""
+        self._count(entry, 1)
+
+    def remove(self, entry: Entry) -> None:
+        """Take out the buckets of an entry that leaves the window."""
+        self._count(entry, -1)
+
+    def quantiles(self) -> tuple[float, float, float] | None:
+        """Estimate the median, the 95th and the 99th percentile in seconds; None where no bucket was measured."""
+        total = self.zeros
+        cumulative: Counts | None = None
+        if self.buckets is not None:
+            cumulative = np.cumsum(self.buckets)
+            total += int(cumulative[-1])
+        if total == 0:
+            return None
+        p50, p95, p99 = (self._quantile(max(1, math.ceil(q * total)), cumulative) for q in _QUANTILES)
+        return p50, p95, p99
+
+    def _quantile(self, rank: int, cumulative: Counts | None) -> float:
+        if cumulative is None or rank <= self.zeros:
+            return 0.0
+        return _MIDDLES[int(np.searchsorted(cumulative, rank - self.zeros))]
+
+    def _count(self, entry: Entry, sign: int) -> None:
+        self.zeros += sign * entry.zeros
+        if not entry.counts:
+            return
+        if self.buckets is None:
+            self.buckets = np.zeros(BUCKETS, dtype=np.int64)
+        counts = view_counts(entry.width, entry.counts)
+        start = entry.first - MIN_INDEX
+        part = self.buckets[start : start + len(counts)]
+        if sign > 0:
+            np.add(part, counts, out=part, casting="unsafe")
+        else:
+            np.subtract(part, counts, out=part, casting="unsafe")
+
+
+def _merge_buckets(one: Entry, other: Entry) -> tuple[int, int, bytes]:
+    if not one.counts:
+        return other.first, other.width, other.counts
+    if not other.counts:
+        return one.first, one.width, one.counts
+    views = [view_counts(entry.width, entry.counts) for entry in (one, other)]
+    first = min(one.first, other.first)
+    last = max(entry.first + len(view) for entry, view in zip((one, other), views, strict=True))
+    total = np.zeros(last - first, dtype=np.int64)
+    for entry, view in zip((one, other), views, strict=True):
+        start = entry.first - first
+        total[start : start + len(view)] += view.astype(np.int64)
+    width, counts = pack_counts(total.tolist())
+    return first, width, counts
