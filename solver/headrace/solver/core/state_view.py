@@ -9,7 +9,7 @@ slip does not take an engine away. Nothing here raises, whatever the bytes are.
 The fold is mutable inside for speed; a view is a copy of its tables, so a tick never sees them move.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
@@ -27,14 +27,7 @@ INPUT_ROLES = (FLEET, PROFILES, STATE_ENGINE, STATE_DEMAND, STATE_NETWORK)
 """The topics a tick is computed from."""
 
 T = TypeVar("T", EngineSpec, LatencyProfile, EngineState, DemandState, NetworkState)
-
-_CHECKS: Mapping[type, Callable[[Any], tuple[str, ...]]] = {
-    EngineSpec: check_engine,
-    LatencyProfile: check_profile,
-    EngineState: check_state,
-    DemandState: check_state,
-    NetworkState: check_state,
-}
+Input = EngineSpec | LatencyProfile | EngineState | DemandState | NetworkState
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +47,8 @@ class StateFold:
 
     def __init__(self, topics: Mapping[str, Topic], registry: SchemaSource | None = None) -> None:
         self._registry = registry
-        self._tables: dict[type, dict[bytes, Any]] = {kind: {} for kind in _CHECKS}
-        self._kinds = {topics[role].name: topics[role].record for role in INPUT_ROLES}
+        self._kinds = {topics[role].name: cast("type[Input]", topics[role].record) for role in INPUT_ROLES}
+        self._tables: dict[type, dict[bytes, Any]] = {kind: {} for kind in self._kinds.values()}
 
     def offer(self, record: RawRecord) -> Rejected | None:
         """Take the next record of an input topic; gives why it could not be used, or None where it was."""
@@ -67,16 +60,15 @@ class StateFold:
         if record.value is None:
             self._tables[kind].pop(record.key, None)
             return None
-        decoded = decode(kind, record.value, record.headers, self._registry)
+        decoded: Input | Rejected = decode(kind, record.value, record.headers, self._registry)
         if isinstance(decoded, Rejected):
             return decoded
         if decoded.key != record.key:
             return Rejected(RejectReason.KEY_MISMATCH, f"key is {record.key!r}; the record is for {decoded.key!r}")
-        problems = _CHECKS[kind](decoded)
+        problems = _problems(decoded)
         if problems:
             return Rejected(RejectReason.OUT_OF_RANGE, "; ".join(problems))
-        # The window's panes belong to the fold that wrote them; holding 5,000 of them here would only cost memory.
-        self._tables[kind][record.key] = replace(decoded, panes=b"") if hasattr(decoded, "panes") else decoded
+        self._tables[kind][record.key] = _without_panes(decoded)
         return None
 
     def view(self, inputs: tuple[InputOffsets, ...] = ()) -> StateView:
@@ -92,3 +84,20 @@ class StateFold:
 
     def _table(self, kind: type[T]) -> dict[bytes, T]:
         return cast("dict[bytes, T]", dict(self._tables[kind]))
+
+
+def _problems(record: Input) -> tuple[str, ...]:
+    match record:
+        case EngineSpec():
+            return check_engine(record)
+        case LatencyProfile():
+            return check_profile(record)
+        case _:
+            return check_state(record)
+
+
+def _without_panes(record: Input) -> Input:
+    """Leave the window behind: it belongs to the fold that wrote it, and would only cost memory here."""
+    if isinstance(record, (EngineSpec, LatencyProfile)):
+        return record
+    return replace(record, panes=b"")

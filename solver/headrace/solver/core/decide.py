@@ -1,0 +1,93 @@
+"""What a worker does at a tick: wait, hold, or solve; and nothing is given out that its own check refuses.
+
+    no engine in the fleet, or nobody heard of, or no cluster; and no snapshot yet ──► Waiting
+    telemetry lost                                                                 ──► HELD
+    the solve raises, or check_snapshot() finds problems                           ──► HELD, and says which
+    otherwise                                                                      ──► solve_tick()
+
+Pure. A snapshot that this gives has passed the check that every reader runs again.
+"""
+
+from dataclasses import dataclass
+
+from headrace.schemas.check_snapshot import check_snapshot
+from headrace.schemas.weights import Snapshot
+from headrace.solver.core.assemble import lost_telemetry
+from headrace.solver.core.linear import LinearSolver
+from headrace.solver.core.problem import Problem
+from headrace.solver.core.tick import Tick, TickStamp, hold_tick, solve_tick
+from headrace.solver.settings import SolverSettings
+
+MAX_PROBLEMS_TOLD = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Nothing to publish, and why. `fault` is the exception where it is this program's own."""
+
+    sentence: str
+    fault: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A tick whose snapshot is sound. `fault` is the exception that made it hold, where one did."""
+
+    tick: Tick
+    fault: Exception | None = None
+
+
+def decide(
+    problem: Problem, previous: Snapshot | None, settings: SolverSettings, lp: LinearSolver, stamp: TickStamp
+) -> Decided | Waiting:
+    """Give the tick to publish; the arguments are those of `solve_tick`."""
+    lost = lost_telemetry(problem)
+    if previous is None:
+        missing = _missing(problem, lost)
+        if missing is not None:
+            return Waiting(missing)
+    elif lost is not None:
+        return _held(problem, previous, settings, stamp, lost)
+    fault: Exception | None = None
+    try:
+        tick = solve_tick(problem, previous, settings, lp, stamp)
+        problems = check_snapshot(tick.snapshot)
+        if not problems:
+            return Decided(tick)
+    except Exception as error:  # noqa: BLE001 - a fault here must not take the weights from every data plane
+        fault, problems = error, (f"{type(error).__name__}: {error}",)
+    sentence = f"the solve was refused: {_told(problems)}"
+    if previous is None:
+        return Waiting(sentence, fault)
+    return _held(problem, previous, settings, stamp, sentence, fault)
+
+
+def _missing(problem: Problem, lost: str | None) -> str | None:
+    """Say what a first snapshot cannot be made without; None where all is there."""
+    if not problem.engines:
+        return "there are no engines in the fleet yet"
+    if lost is not None:
+        return f"none of {len(problem.engines)} engines has been heard of yet"
+    if not problem.rows:
+        return "no cluster is known yet: neither demand nor a network probe has come"
+    return None
+
+
+def _held(
+    problem: Problem,
+    previous: Snapshot,
+    settings: SolverSettings,
+    stamp: TickStamp,
+    sentence: str,
+    fault: Exception | None = None,
+) -> Decided | Waiting:
+    tick = hold_tick(problem, previous, settings, stamp, sentence)
+    problems = check_snapshot(tick.snapshot)
+    if problems:
+        return Waiting(f"{sentence}; and the last snapshot cannot be held: {_told(problems)}", fault)
+    return Decided(tick, fault)
+
+
+def _told(problems: tuple[str, ...]) -> str:
+    more = len(problems) - MAX_PROBLEMS_TOLD
+    return "; ".join(problems[:MAX_PROBLEMS_TOLD]) + (f"; and {more} more" if more > 0 else "")

@@ -1,0 +1,93 @@
+"""What the worker's loop needs from outside, so that a test can drive it with a clock, topics and a pen of its own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from headrace.schemas.bus.transactions import Committed, Failed, Fenced
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.weights import InputOffsets
+from headrace.solver.core.linear import LinearSolver
+from headrace.solver.core.tick import Tick
+from headrace.solver.leadership import Leadership
+from headrace.solver.publish import NoPen, Pen, Unsound
+
+
+class Inputs(Protocol):
+    """The input topics: `headrace.schemas.bus.compacted.CompactedReader`."""
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether the end of every partition has been reached once."""
+        ...
+
+    def poll(self, timeout_s: float) -> list[RawRecord]:
+        """Give the next records as soon as there are any."""
+        ...
+
+    def positions(self) -> tuple[InputOffsets, ...]:
+        """Give the next offset of each partition."""
+        ...
+
+    def close(self) -> None:
+        """Let the client go."""
+        ...
+
+
+class Writer(Protocol):
+    """The weights and decisions topics: `headrace.solver.publish.SnapshotWriter`."""
+
+    def take_pen(self, stopped: Callable[[], bool]) -> Pen | NoPen:
+        """Fence older writers, then read the topic to its end."""
+        ...
+
+    def write(self, tick: Tick) -> Committed | Fenced | Failed | Unsound:
+        """Publish a tick's snapshot as one."""
+        ...
+
+    def close(self) -> None:
+        """Let the pen go."""
+        ...
+
+
+class Log(Protocol):
+    """A structured logger, such as structlog's: a sentence and its fields."""
+
+    def debug(self, event: str, **fields: object) -> object:
+        """Log what is only of use when looking closer."""
+        ...
+
+    def info(self, event: str, **fields: object) -> object:
+        """Log what happened."""
+        ...
+
+    def warning(self, event: str, **fields: object) -> object:
+        """Log what someone should look at."""
+        ...
+
+    def error(self, event: str, **fields: object) -> object:
+        """Log a fault of this program."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything outside the loop.
+
+    Attributes:
+        inputs: the input topics.
+        leadership: whether this worker leads.
+        writer: the topics it writes.
+        lp: the linear solver.
+        log: where it says what it does.
+        now_ms: the wall clock, ms since the epoch; ticks lie on whole periods of it.
+        elapsed_us: a stop watch for the record's timings; no decision depends on it.
+    """
+
+    inputs: Inputs
+    leadership: Leadership
+    writer: Writer
+    lp: LinearSolver
+    log: Log
+    now_ms: Callable[[], int]
+    elapsed_us: Callable[[], int]

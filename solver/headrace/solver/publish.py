@@ -1,0 +1,124 @@
+"""The one writer of `weights` and `decisions`: takes the pen, begins where the topic ends, writes snapshots whole.
+
+    take_pen():  init() fences every older writer  ─then─►  read `weights` to its end  ─►  epoch = newest seen + 1
+
+Reading after fencing is what makes the epoch new: nobody can write behind it any more. A snapshot is one transaction:
+changed routes, tombstones, the decision record, and `!commit` last, which is what makes the rest visible to a reader.
+Before it is sent, it is rehearsed: the writer folds it as a reader would, and what a reader would refuse stays here.
+
+Failure mode: whatever goes wrong with a write costs the pen. The next one reads the topic anew, so it does not matter
+whether the broker had committed, and it writes every route, so that readers are whole whatever they hold.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from headrace.schemas.assembly import Assembled, SnapshotAssembler
+from headrace.schemas.bus.compacted import CompactedReader
+from headrace.schemas.bus.settings import KafkaSettings
+from headrace.schemas.bus.transactions import Committed, Failed, Fenced, Outgoing, TransactionalPublisher
+from headrace.schemas.codec import encode
+from headrace.schemas.errors import HeadraceError
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.topics import DECISIONS, WEIGHTS, Topic
+from headrace.schemas.weights import Snapshot
+from headrace.solver.core.tick import Tick
+from headrace.solver.core.weights_history import WeightsHistory
+
+INIT_TIMEOUT_S = 5.0
+READ_SLICE_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Pen:
+    """The right to write: which epoch, after which version, and the last good snapshot of the writers before."""
+
+    epoch: int
+    version: int
+    previous: Snapshot | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoPen:
+    """The pen could not be taken now; try again."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsound:
+    """Readers would refuse this; nothing of it was sent."""
+
+    problems: tuple[str, ...]
+
+
+class SnapshotWriter:
+    """Writes snapshots. One thread at a time; nothing is started before take_pen()."""
+
+    def __init__(
+        self, kafka: KafkaSettings, topics: Mapping[str, Topic], *, on_error: Callable[[str], None] | None = None
+    ) -> None:
+        self._kafka = kafka
+        self._weights = topics[WEIGHTS].name
+        self._decisions = topics[DECISIONS].name
+        self._on_error = on_error
+        # One pen per weights topic: whoever writes it uses this id, whatever else is configured.
+        self._publisher = TransactionalPublisher(kafka, f"{self._weights}.writer", on_error=on_error)
+        self._readers_view = SnapshotAssembler()
+        self._leftovers: frozenset[bytes] | None = None
+
+    def take_pen(self, stopped: Callable[[], bool]) -> Pen | NoPen:
+        """Fence older writers, then read the topic to its end.
+
+        Raises:
+            HeadraceError: the weights topic has more than one partition, so that a snapshot would have no order.
+        """
+        ready = self._publisher.init(INIT_TIMEOUT_S)
+        if isinstance(ready, Failed):
+            return NoPen(ready.reason)
+        history = WeightsHistory()
+        reader = CompactedReader(self._kafka, [self._weights], on_error=self._on_error)
+        try:
+            while not reader.caught_up:
+                if stopped():
+                    return NoPen("stopped while reading the weights topic")
+                for record in reader.poll(READ_SLICE_S):
+                    history.offer(record)
+            partitions = len(reader.positions()[0].offsets)
+        finally:
+            reader.close()
+        if partitions != 1:
+            raise HeadraceError(
+                f"{self._weights} has {partitions} partitions; it must have 1: see `headrace topics diff`"
+            )
+        self._readers_view = history.assembler
+        self._leftovers = history.live
+        return Pen(history.epoch + 1, history.version, history.assembler.snapshot)
+
+    def write(self, tick: Tick) -> Committed | Fenced | Failed | Unsound:
+        """Publish a tick's snapshot and its decision record as one; anything but Committed costs the pen."""
+        routes = {route.key: route for route in tick.snapshot.routes}
+        removed = tick.removed if self._leftovers is None else tick.removed | (self._leftovers - routes.keys())
+        body: list[Outgoing] = [(self._weights, key, encode(routes[key])) for key in sorted(tick.changed)]
+        body += [(self._weights, key, None) for key in sorted(removed)]
+        commit = (self._weights, tick.snapshot.commit.key, encode(tick.snapshot.commit))
+        problems = self._rehearse([*body, commit])
+        if problems:
+            return Unsound(problems)
+        outcome = self._publisher.publish_all([*body, (self._decisions, tick.record.key, encode(tick.record)), commit])
+        self._leftovers = None
+        return outcome
+
+    def close(self) -> None:
+        """Let the pen go; an open transaction is aborted."""
+        self._publisher.close()
+
+    def _rehearse(self, records: list[Outgoing]) -> tuple[str, ...]:
+        outcome = None
+        for topic, key, value in records:
+            outcome = self._readers_view.offer(RawRecord(topic, 0, 0, 0, key, value))
+            if outcome is not None and not isinstance(outcome, Assembled):
+                break
+        if isinstance(outcome, Assembled):
+            return ()
+        return getattr(outcome, "problems", (f"readers would not install it: {outcome}",))

@@ -1,0 +1,63 @@
+"""Puts a worker together from settings: the real topics, group, pen and linear solver behind the loop's ports."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+from headrace.schemas.bus.compacted import CompactedReader
+from headrace.schemas.bus.settings import KafkaSettings
+from headrace.schemas.topics import WEIGHTS, TopicSettings, topic_table
+from headrace.solver.complaints import Complaints
+from headrace.solver.core.state_view import INPUT_ROLES, StateFold
+from headrace.solver.glop import Glop
+from headrace.solver.leadership import GroupLeadership, SoleLeadership
+from headrace.solver.ports import Log, Ports
+from headrace.solver.publish import SnapshotWriter
+from headrace.solver.settings import SolverSettings
+from headrace.solver.worker import SolverWorker
+
+
+def wall_clock_ms() -> int:
+    """Give the time, ms since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+def stop_watch_us() -> int:
+    """Give microseconds since some start."""
+    return time.perf_counter_ns() // 1_000
+
+
+def make_worker(
+    kafka: KafkaSettings,
+    topics: TopicSettings,
+    settings: SolverSettings,
+    log: Log,
+    now_ms: Callable[[], int] = wall_clock_ms,
+) -> SolverWorker:
+    """Give a worker over these topics; nothing is connected before its first step.
+
+    Raises:
+        InvalidInputError: the topic names cannot be used.
+    """
+    table = topic_table(topics)
+    complain = Complaints(partial(_tell, log), now_ms).add
+    weights = table[WEIGHTS].name
+    return SolverWorker(
+        Ports(
+            inputs=CompactedReader(kafka, [table[role].name for role in INPUT_ROLES], on_error=complain),
+            leadership=GroupLeadership(kafka, weights, settings.leader_session_ms, complain)
+            if settings.leader_election
+            else SoleLeadership(),
+            writer=SnapshotWriter(kafka, table, on_error=complain),
+            lp=Glop(),
+            log=log,
+            now_ms=now_ms,
+            elapsed_us=stop_watch_us,
+        ),
+        StateFold(table),
+        settings,
+    )
+
+
+def _tell(log: Log, sentence: str, held_back: int) -> None:
+    log.warning("the broker does not answer as it should", said=sentence, held_back=held_back)

@@ -1,0 +1,173 @@
+"""The loop: read the input topics, and at each whole period of the wall clock decide and publish, while leading.
+
+    standing by ──leads──► taking the pen ──read to the end──► leading: one tick a period
+         ▲                                                        │
+         └──────────────── fenced, or no longer leader ◄──────────┘        a failed write: the pen is taken anew
+
+No tick before every input topic has been read to its end. A period that was missed is skipped, not caught up on: the
+newest state is all that counts. Every tick commits, changed or not, since the commit is what extends the validity.
+
+Failure mode: the broker away, nothing is decided and nothing is lost; data planes route on by the last weights, and
+the loop goes on where it stood when the broker answers. Where the pen was lost, the next epoch begins.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from headrace.schemas.bus.transactions import Committed, Failed, Fenced
+from headrace.schemas.errors import HeadraceError
+from headrace.schemas.weights import Snapshot, SnapshotStatus
+from headrace.solver.core.assemble import assemble
+from headrace.solver.core.changes import moved
+from headrace.solver.core.decide import Decided, Waiting, decide
+from headrace.solver.core.state_view import StateFold
+from headrace.solver.core.tick import Tick, TickStamp
+from headrace.solver.core.tick_line import tick_line
+from headrace.solver.ports import Ports
+from headrace.solver.publish import NoPen, Pen, Unsound
+from headrace.solver.settings import SolverSettings
+
+IDLE_S = 0.2
+"""Longest wait of one step: how soon a stop or a change of leadership is seen."""
+
+
+class FencedError(HeadraceError):
+    """Another worker took the pen, and leader election is off, so that this one cannot know when to come back."""
+
+
+class SolverWorker:
+    """One worker. One thread; `run` returns when it is told to stop, and leaves the group so another leads at once."""
+
+    def __init__(self, ports: Ports, fold: StateFold, settings: SolverSettings) -> None:
+        self._ports = ports
+        self._fold = fold
+        self._settings = settings
+        self._pen: Pen | None = None
+        self._previous: Snapshot | None = None
+        self._version = 0
+        self._next_tick_ms = 0
+        self._publish_us = 0
+        self._said = ""
+
+    def run(self, stopped: Callable[[], bool]) -> None:
+        """Work until told to stop.
+
+        Raises:
+            FencedError: another worker took the pen and leader election is off.
+            HeadraceError: the weights topic cannot hold snapshots.
+        """
+        try:
+            while not stopped():
+                self.step(stopped)
+        finally:
+            self._ports.writer.close()
+            self._ports.leadership.close()
+            self._ports.inputs.close()
+        self._ports.log.info("solver stopped")
+
+    def step(self, stopped: Callable[[], bool]) -> None:
+        """Read for at most IDLE_S, then do what is due."""
+        self._read()
+        if not self._ports.leadership.leads():
+            self._stand_by("standing by: another solver leads, or the group is still forming")
+        elif not self._ports.inputs.caught_up:
+            self._say_once("reading the input topics to their end")
+        elif self._pen is not None or self._take_pen(stopped):
+            self._tick_if_due()
+
+    def _read(self) -> None:
+        wait_ms = self._next_tick_ms - self._ports.now_ms()
+        records = self._ports.inputs.poll(min(IDLE_S, max(0.0, wait_ms / 1000)) if self._pen else IDLE_S)
+        rejected = [(record, reject) for record in records if (reject := self._fold.offer(record)) is not None]
+        if rejected:
+            record, reject = rejected[0]
+            self._ports.log.warning(
+                "records of the input topics cannot be used; the ones before them stand",
+                count=len(rejected),
+                topic=record.topic,
+                partition=record.partition,
+                offset=record.offset,
+                reason=reject.reason.value,
+                detail=reject.detail,
+            )
+
+    def _take_pen(self, stopped: Callable[[], bool]) -> bool:
+        pen = self._ports.writer.take_pen(stopped)
+        if isinstance(pen, NoPen):
+            self._say_once("the pen cannot be taken yet", reason=pen.reason)
+            return False
+        self._pen, self._previous, self._version = pen, pen.previous, pen.version
+        self._next_tick_ms = 0
+        self._said = ""
+        self._ports.log.info("solver ready", epoch=pen.epoch, after_version=pen.version)
+        return True
+
+    def _tick_if_due(self) -> None:
+        now_ms = self._ports.now_ms()
+        if self._pen is None or now_ms < self._next_tick_ms:
+            return
+        tick_ms = now_ms - now_ms % self._settings.period_ms
+        self._next_tick_ms = tick_ms + self._settings.period_ms
+        start_us = self._ports.elapsed_us()
+        problem = assemble(self._fold.view(self._ports.inputs.positions()), self._settings, tick_ms)
+        stamp = TickStamp(self._pen.epoch, self._version + 1, tick_ms, self._ports.elapsed_us)
+        decision = decide(problem, self._previous, self._settings, self._ports.lp, stamp)
+        decided_us = self._ports.elapsed_us()
+        if decision.fault is not None:
+            self._ports.log.error("the solve raised", exc_info=decision.fault)
+        if isinstance(decision, Waiting):
+            self._say_once(f"waiting: {decision.sentence}")
+            return
+        self._publish(decision, decided_us - start_us)
+
+    def _publish(self, decision: Decided, took_us: int) -> None:
+        tick = replace(decision.tick, record=replace(decision.tick.record, publish_us=self._publish_us))
+        start_us = self._ports.elapsed_us()
+        outcome = self._ports.writer.write(tick)
+        self._publish_us = self._ports.elapsed_us() - start_us
+        match outcome:
+            case Committed():
+                self._said = ""
+                self._say_what_happened(tick, took_us)
+                self._previous, self._version = tick.snapshot, tick.snapshot.commit.version
+            case Fenced(reason=reason):
+                self._fenced(reason)
+            case Failed(reason=reason):
+                self._lose_pen()
+                self._say_once("the snapshot was not published; the pen is taken anew", reason=reason)
+            case Unsound(problems=problems):
+                self._lose_pen()
+                self._ports.log.error("readers would refuse the snapshot; it was not sent", problems=problems)
+
+    def _say_what_happened(self, tick: Tick, took_us: int) -> None:
+        commit = tick.snapshot.commit
+        change = moved(self._previous, tick.snapshot)
+        turned = self._previous is None or self._previous.commit.status != commit.status
+        fields = {"version": commit.version, "epoch": commit.epoch, "took_us": took_us, "publish_us": self._publish_us}
+        line = tick_line(tick.record, len(tick.snapshot.routes), took_us)
+        if commit.status is SnapshotStatus.HELD and turned:
+            self._ports.log.warning(line, why=commit.sentence, **fields)
+        elif change or turned:
+            self._ports.log.info(line, why=commit.sentence, moved=change.routes, removed=change.removed, **fields)
+        else:
+            self._ports.log.debug(line, **fields)
+
+    def _fenced(self, reason: str) -> None:
+        self._lose_pen()
+        self._ports.log.warning("fenced: another solver took the pen", reason=reason)
+        if not self._ports.leadership.resign():
+            raise FencedError("fenced: another solver took the pen, and solver.leader_election is off")
+
+    def _stand_by(self, sentence: str) -> None:
+        if self._pen is not None:
+            self._lose_pen()
+        self._say_once(sentence)
+
+    def _lose_pen(self) -> None:
+        self._ports.writer.close()
+        self._pen = None
+
+    def _say_once(self, sentence: str, **fields: object) -> None:
+        if sentence != self._said:
+            self._ports.log.info(sentence, **fields)
+        self._said = sentence

@@ -1,0 +1,56 @@
+"""What a new writer learns from the weights topic: the newest epoch and version, the last good snapshot, live keys."""
+
+from solver_inputs import NOW_MS, TOPICS
+from solver_ticks import route_of, stamp, tick_of
+
+from headrace.schemas.codec import encode
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.topics import WEIGHTS
+from headrace.solver.core.tick import Tick
+from headrace.solver.core.weights_history import WeightsHistory
+
+
+def raw(key: bytes | None, value: bytes | None, offset: int = 0) -> RawRecord:
+    return RawRecord(TOPICS[WEIGHTS].name, 0, offset, NOW_MS, key, value)
+
+
+def written(tick: Tick) -> list[RawRecord]:
+    routes = {route.key: route for route in tick.snapshot.routes}
+    records = [raw(key, encode(routes[key])) for key in sorted(tick.changed)]
+    records += [raw(key, None) for key in sorted(tick.removed)]
+    return [*records, raw(tick.snapshot.commit.key, encode(tick.snapshot.commit))]
+
+
+def history_of(*records: RawRecord) -> WeightsHistory:
+    history = WeightsHistory()
+    for record in records:
+        history.offer(record)
+    return history
+
+
+def test_an_empty_topic_leaves_epoch_0_version_0_and_nothing_before() -> None:
+    history = history_of()
+    assert (history.epoch, history.version, history.assembler.snapshot, history.live) == (0, 0, None, frozenset())
+
+
+def test_the_last_committed_snapshot_is_what_came_before() -> None:
+    first = tick_of({"A|m|default": {"e1": 1_000_000}, "B|m|default": {"e1": 1_000_000}}, stamp(3, 7))
+    second = tick_of({"A|m|default": {"e2": 1_000_000}}, stamp(3, 8), first.snapshot)
+    history = history_of(*written(first), *written(second))
+    assert (history.epoch, history.version) == (3, 8)
+    assert history.assembler.snapshot == second.snapshot
+    assert history.live == {b"A|m|default"}
+
+
+def test_a_route_without_its_commit_counts_for_the_numbers_and_as_live_but_not_as_a_snapshot() -> None:
+    first = tick_of({"A|m|default": {"e1": 1_000_000}}, stamp(3, 7))
+    orphan = route_of("C|m|default", {"e1": 1_000_000}, 4, 9)
+    history = history_of(*written(first), raw(orphan.key, encode(orphan)))
+    assert (history.epoch, history.version) == (4, 9)
+    assert history.assembler.snapshot == first.snapshot
+    assert history.live == {b"A|m|default", b"C|m|default"}
+
+
+def test_bytes_nobody_can_read_count_for_nothing_but_their_key() -> None:
+    history = history_of(raw(b"A|m|default", b"junk"), raw(b"!commit", b"junk"), raw(None, b"junk"))
+    assert (history.epoch, history.version, history.live) == (0, 0, {b"A|m|default"})

@@ -1,0 +1,324 @@
+"""The loop, driven by a clock of its own: when it ticks, waits, stands by, loses and takes the pen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+from solver_inputs import TOPICS, demand_state, engine_state, network_state, profile, raw, spec
+from solver_ticks import tick_of
+
+from headrace.schemas.bus.transactions import Committed, Failed, Fenced
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.records import Record
+from headrace.schemas.weights import InputOffsets, Snapshot, SnapshotStatus
+from headrace.solver.complaints import Complaints
+from headrace.solver.core import decide as decide_module
+from headrace.solver.core.linear import Failed as LpFailed
+from headrace.solver.core.linear import LinearProgram, Method
+from headrace.solver.core.problem import Problem
+from headrace.solver.core.state_view import StateFold
+from headrace.solver.core.tick import Tick, TickStamp
+from headrace.solver.ports import Ports
+from headrace.solver.publish import NoPen, Pen, Unsound
+from headrace.solver.settings import SolverSettings
+from headrace.solver.worker import FencedError, SolverWorker
+
+START_MS = 1_000_120
+SETTINGS = SolverSettings(period_ms=500)
+
+
+def never() -> bool:
+    return False
+
+
+@dataclass
+class World:
+    """Clock, topics, group, pen and log in one: time passes only while the worker polls."""
+
+    now_ms: int = START_MS
+    caught_up: bool = True
+    leading: bool = True
+    may_come_back: bool = True
+    fresh: bool = True
+    queue: list[RawRecord] = field(default_factory=list)
+    pens: list[Pen | NoPen] = field(default_factory=list)
+    outcomes: list[Committed | Fenced | Failed | Unsound] = field(default_factory=list)
+    written: list[Tick] = field(default_factory=list)
+    said: list[tuple[str, str]] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+    polled_s: list[float] = field(default_factory=list)
+
+    # the input topics
+    def poll(self, timeout_s: float) -> list[RawRecord]:
+        self.polled_s.append(timeout_s)
+        self.now_ms += round(timeout_s * 1000)
+        records, self.queue = self.queue, []
+        if self.fresh:
+            records += [raw(state) for state in heard(self.now_ms)]
+        return records
+
+    def positions(self) -> tuple[InputOffsets, ...]:
+        return (InputOffsets("t", (1,)),)
+
+    # leadership
+    def leads(self) -> bool:
+        return self.leading
+
+    def resign(self) -> bool:
+        self.leading = False
+        return self.may_come_back
+
+    # the pen
+    def take_pen(self, stopped: Callable[[], bool]) -> Pen | NoPen:
+        assert not stopped()
+        return self.pens.pop(0)
+
+    def write(self, tick: Tick) -> Committed | Fenced | Failed | Unsound:
+        outcome = self.outcomes.pop(0) if self.outcomes else Committed()
+        if isinstance(outcome, Committed):
+            self.written.append(tick)
+        return outcome
+
+    def close(self) -> None:
+        self.closed.append("close")
+
+    # the linear solver
+    def solve(self, programs: list[LinearProgram], method: Method) -> tuple[LpFailed, ...]:  # noqa: ARG002 - the port's
+        return tuple(LpFailed("NOT_ASKED") for _ in programs)
+
+    # the log
+    def debug(self, event: str, **_: object) -> None:
+        self.said.append(("debug", event))
+
+    def info(self, event: str, **_: object) -> None:
+        self.said.append(("info", event))
+
+    def warning(self, event: str, **_: object) -> None:
+        self.said.append(("warning", event))
+
+    def error(self, event: str, **_: object) -> None:
+        self.said.append(("error", event))
+
+    def events(self, level: str) -> list[str]:
+        return [event for at, event in self.said if at == level]
+
+
+def heard(now_ms: int) -> tuple[Record, ...]:
+    return (
+        spec("e1"),
+        profile(),
+        engine_state("e1", now_ms),
+        demand_state("A", 10.0, now_ms),
+        network_state("A", "site-a", 0.01, now_ms),
+    )
+
+
+def worker_in(world: World) -> SolverWorker:
+    ports = Ports(world, world, world, world, world, lambda: world.now_ms, lambda: world.now_ms * 1000)
+    return SolverWorker(ports, StateFold(TOPICS), SETTINGS)
+
+
+@pytest.fixture(autouse=True)
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in for the solve: all of A's traffic on e1."""
+
+    def solve(_p: Problem, previous: Snapshot | None, _s: SolverSettings, _lp: World, at: TickStamp) -> Tick:
+        return tick_of({"A|m|default": {"e1": 1_000_000}}, at, previous)
+
+    def hold(_p: Problem, previous: Snapshot, _s: SolverSettings, at: TickStamp, sentence: str) -> Tick:
+        return tick_of({"A|m|default": {"e1": 1_000_000}}, at, previous, SnapshotStatus.HELD, sentence)
+
+    monkeypatch.setattr(decide_module, "solve_tick", solve)
+    monkeypatch.setattr(decide_module, "hold_tick", hold)
+
+
+def run(worker: SolverWorker, world: World, until_ms: int) -> None:
+    while world.now_ms < until_ms:
+        worker.step(never)
+
+
+def test_ticks_lie_on_whole_periods_and_versions_rise_by_one() -> None:
+    world = World(pens=[Pen(3, 41, None)])
+    run(worker_in(world), world, START_MS + 2_000)
+    commits = [tick.snapshot.commit for tick in world.written]
+    assert [commit.tick_ms for commit in commits] == [1_000_000, 1_000_500, 1_001_000, 1_001_500, 1_002_000]
+    assert [(commit.epoch, commit.version) for commit in commits] == [(3, v) for v in range(42, 47)]
+
+
+def test_every_tick_commits_but_only_the_first_writes_the_route_that_stays() -> None:
+    world = World(pens=[Pen(1, 0, None)])
+    run(worker_in(world), world, START_MS + 1_500)
+    assert [len(tick.changed) for tick in world.written] == [1, 0, 0, 0]
+    assert world.written[-1].snapshot.commit.valid_until_ms == world.written[-1].snapshot.commit.tick_ms + 60_000
+
+
+def test_a_line_is_told_when_something_moved_and_whispered_when_nothing_did() -> None:
+    world = World(pens=[Pen(1, 0, None)])
+    run(worker_in(world), world, START_MS + 1_000)
+    assert world.events("info") == [
+        "solver ready",
+        "version 1: 1 route, 250 RPS planned on 280, moved 4.1 RPS, optimal in 0 ms",
+    ]
+    assert [event.partition(":")[0] for event in world.events("debug")] == ["version 2", "version 3"]
+
+
+def test_nothing_is_decided_before_every_input_topic_was_read_to_its_end() -> None:
+    world = World(caught_up=False, pens=[Pen(1, 0, None)])
+    worker = worker_in(world)
+    run(worker, world, START_MS + 2_000)
+    assert (world.written, world.events("info")) == ([], ["reading the input topics to their end"])
+    world.caught_up = True
+    run(worker, world, START_MS + 3_000)
+    assert world.written
+
+
+def test_without_engines_it_says_so_once_and_waits() -> None:
+    world = World(fresh=False, pens=[Pen(1, 0, None)])
+    worker = worker_in(world)
+    run(worker, world, START_MS + 3_000)
+    assert world.events("info") == ["solver ready", "waiting: there are no engines in the fleet yet"]
+    world.fresh = True
+    run(worker, world, START_MS + 4_000)
+    assert world.written[0].snapshot.commit.version == 1
+
+
+def test_periods_that_were_missed_are_skipped() -> None:
+    world = World(pens=[Pen(1, 0, None)])
+    worker = worker_in(world)
+    run(worker, world, START_MS + 500)
+    world.now_ms = 1_008_100
+    run(worker, world, 1_008_600)
+    ticks = [tick.snapshot.commit.tick_ms for tick in world.written]
+    assert ticks == [1_000_000, 1_000_500, 1_008_000, 1_008_500]
+
+
+def test_a_worker_that_does_not_lead_reads_on_and_writes_nothing() -> None:
+    world = World(leading=False, pens=[Pen(1, 0, None)])
+    worker = worker_in(world)
+    run(worker, world, START_MS + 2_000)
+    assert world.written == []
+    assert world.events("info") == ["standing by: another solver leads, or the group is still forming"]
+    world.leading = True
+    run(worker, world, world.now_ms + 1)
+    assert len(world.written) == 1
+
+
+def test_losing_the_lead_costs_the_pen_and_the_next_one_is_a_new_epoch() -> None:
+    world = World(pens=[Pen(1, 0, None), Pen(3, 9, None)])
+    worker = worker_in(world)
+    run(worker, world, START_MS + 500)
+    world.leading = False
+    run(worker, world, START_MS + 1_500)
+    world.leading = True
+    run(worker, world, START_MS + 2_000)
+    epochs = [(tick.snapshot.commit.epoch, tick.snapshot.commit.version) for tick in world.written]
+    assert epochs[-1][0] == 3
+    assert (3, 10) in epochs
+    assert world.closed == ["close"]
+
+
+def test_a_fenced_worker_says_so_and_stands_by() -> None:
+    world = World(pens=[Pen(1, 0, None)], outcomes=[Committed(), Fenced("by a younger one")])
+    worker = worker_in(world)
+    run(worker, world, START_MS + 2_000)
+    assert len(world.written) == 1
+    assert world.events("warning") == ["fenced: another solver took the pen"]
+    assert world.events("info")[-1] == "standing by: another solver leads, or the group is still forming"
+
+
+def test_a_fenced_worker_without_leader_election_ends() -> None:
+    world = World(may_come_back=False, pens=[Pen(1, 0, None)], outcomes=[Fenced("by a younger one")])
+    with pytest.raises(FencedError, match="leader_election is off"):
+        worker_in(world).run(never)
+    assert world.closed[-3:] == ["close"] * 3
+
+
+def test_a_write_that_failed_is_made_good_in_the_next_epoch() -> None:
+    world = World(
+        pens=[Pen(1, 0, None), NoPen("the broker is away"), NoPen("the broker is away"), Pen(2, 1, None)],
+        outcomes=[Committed(), Failed("timed out", in_doubt=True, needs_init=True)],
+    )
+    run(worker_in(world), world, START_MS + 3_000)
+    epochs = [tick.snapshot.commit.epoch for tick in world.written]
+    assert epochs[0] == 1
+    assert set(epochs[1:]) == {2}
+    assert len(world.written[1].changed) == 1
+    assert world.events("info").count("the pen cannot be taken yet") == 1
+
+
+def test_a_snapshot_that_readers_would_refuse_is_an_error_and_costs_the_pen() -> None:
+    world = World(pens=[Pen(1, 0, None), Pen(2, 0, None)], outcomes=[Unsound(("digest",))])
+    run(worker_in(world), world, START_MS + 1_000)
+    assert world.events("error") == ["readers would refuse the snapshot; it was not sent"]
+    assert world.written[0].snapshot.commit.epoch == 2
+
+
+def test_lost_telemetry_is_a_warning_once_and_validity_goes_on() -> None:
+    world = World(pens=[Pen(1, 0, None)])
+    worker = worker_in(world)
+    run(worker, world, START_MS + 500)
+    world.fresh = False
+    run(worker, world, START_MS + 18_000)
+    held = [tick for tick in world.written if tick.snapshot.commit.status is SnapshotStatus.HELD]
+    assert len(held) > 1
+    assert [event.partition(", held")[0].partition(":")[0] for event in world.events("warning")] == [
+        f"version {held[0].snapshot.commit.version}"
+    ]
+    assert world.written[-1].snapshot.commit.valid_until_ms > world.now_ms + 59_000
+
+
+def test_records_that_cannot_be_used_are_told_once_a_poll() -> None:
+    world = World(pens=[Pen(1, 0, None)])
+    world.queue = [replace(raw(spec("e1")), value=b"junk"), replace(raw(spec("e2")), value=b"junk")]
+    run(worker_in(world), world, START_MS + 1_000)
+    assert world.events("warning") == ["records of the input topics cannot be used; the ones before them stand"]
+    assert world.written
+
+
+def test_a_solve_that_raised_is_an_error_in_the_log_and_the_weights_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(pens=[Pen(1, 0, None)])
+    worker = worker_in(world)
+    run(worker, world, START_MS + 500)
+
+    def broken(*_: object) -> Tick:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(decide_module, "solve_tick", broken)
+    run(worker, world, START_MS + 1_000)
+    assert world.events("error") == ["the solve raised"]
+    assert world.written[-1].snapshot.commit.status is SnapshotStatus.HELD
+
+
+def test_the_time_a_publish_took_is_in_the_next_record() -> None:
+    class Slow(World):
+        def write(self, tick: Tick) -> Committed | Fenced | Failed | Unsound:
+            self.now_ms += 3
+            return super().write(tick)
+
+    world = Slow(pens=[Pen(1, 0, None)])
+    run(worker_in(world), world, START_MS + 1_000)
+    assert [tick.record.publish_us for tick in world.written] == [0, 3_000, 3_000]
+
+
+def test_it_never_waits_past_the_next_tick_nor_longer_than_a_stop_may_take() -> None:
+    world = World(pens=[Pen(1, 0, None)])
+    run(worker_in(world), world, START_MS + 2_000)
+    assert max(world.polled_s) == 0.2
+    assert all(0 <= waited <= 0.2 for waited in world.polled_s)
+
+
+def test_told_to_stop_it_lets_everything_go() -> None:
+    world = World(pens=[Pen(1, 0, None)])
+    worker_in(world).run(lambda: bool(world.written))
+    assert world.closed == ["close"] * 3
+    assert world.events("info")[-1] == "solver stopped"
+
+
+def test_complaints_of_the_client_are_told_every_ten_seconds_with_the_number_held_back() -> None:
+    told: list[tuple[str, int]] = []
+    now = {"ms": 0}
+    complaints = Complaints(lambda sentence, held_back: told.append((sentence, held_back)), lambda: now["ms"])
+    for second in range(21):
+        now["ms"] = second * 1_000
+        complaints.add(f"refused at {second} s")
+    assert told == [("refused at 0 s", 0), ("refused at 10 s", 9), ("refused at 20 s", 9)]
