@@ -80,7 +80,7 @@ class Registry:
                 raise RegistryAwayError(f"{self._settings.url}: {name}: {error}") from error
             self._remember_unknown(name)
             return None
-        except Exception as error:  # noqa: BLE001 - the client's HTTP library, and so its errors, differs by its version
+        except Exception as error:  # the HTTP library, and so its errors, differs between the client's versions
             raise RegistryAwayError(f"{self._settings.url}: {name}: {error}") from error
         if found.schema_type not in (None, "AVRO") or found.references or found.schema_str is None:
             self._remember_unknown(name)
