@@ -6,8 +6,8 @@
                                        └─ turned away, or lost ─ rtt/2 ─ retry? ─ route  ... REFUSED | FAILED
 
 Each second of virtual time every engine publishes its signals (a dead or silent one nothing), every cluster probes
-every site and reports its demand. Time is given by `run_until`; the same scenario, routers, commands and seed give the same
-records to the last byte.
+every site and reports its demand. Time is given by `run_until`; the same scenario, routers, commands and seed give the
+same records to the last byte.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +25,7 @@ from headrace.infra.fleet.outcomes import Tally
 from headrace.infra.fleet.request import Attempt, Ended, EngineRefusal, Kind, Request
 from headrace.infra.fleet.round_trips import round_trip
 from headrace.infra.fleet.scenario import Scenario
+from headrace.infra.fleet.script import Timed
 from headrace.infra.fleet.sink import Sink
 from headrace.infra.fleet.timeline import Timeline
 from headrace.infra.fleet.trace import Arrival, arrivals, azure_conversation
@@ -52,6 +53,9 @@ class Simulation:
         sink: takes the records.
         start_ms: the instant of virtual time 0, milliseconds since the epoch.
         rng: the seeded generator that everything drawn here comes from.
+
+    Attributes:
+        reports_demand: whether the routers' demand goes to the sink; False where reporters of their own publish it.
     """
 
     def __init__(
@@ -62,8 +66,10 @@ class Simulation:
         self.timeline = Timeline()
         self.tally = Tally()
         self.listeners: list[Listener] = [self.tally.end]
+        self.reports_demand = True
         self._sink = sink
-        self._open_to_arrivals = True
+        self._open_to_arrivals = False
+        self._coming: dict[str, Iterator[Arrival]] = {}
         self._numbers = 0
         sites = sorted({setup.spec.site for setup in scenario.engines})
         engine_dice = rng.spawn(len(scenario.engines))
@@ -77,8 +83,9 @@ class Simulation:
             links = {site: round_trip(spec.region, site, d) for site, d in zip(sites, link_dice, strict=True)}
             router = routers[spec.name]
             self.gateways[spec.name] = Gateway(spec, scenario.model, router, links, self.tally)
-            coming = arrivals(azure_conversation(), spec.name, spec.trace_start, scenario.mean_tokens, session_dice)
-            self._schedule_arrival(self.gateways[spec.name], coming)
+            self._coming[spec.name] = arrivals(
+                azure_conversation(), spec.name, spec.trace_start, scenario.mean_tokens, session_dice
+            )
         self.timeline.every(PERIOD_S, self._tick)
 
     @property
@@ -89,6 +96,12 @@ class Simulation:
     def run_until(self, until_s: float) -> None:
         """Let virtual time pass up to `until_s`."""
         self.timeline.run_until(until_s)
+
+    def start_arrivals(self) -> None:
+        """Let requests arrive from now on; until then engines and probes publish, and nobody asks for anything."""
+        self._open_to_arrivals = True
+        for name, gateway in self.gateways.items():
+            self._schedule_arrival(gateway, self._coming[name])
 
     def drain(self, limit_s: float = 120.0) -> None:
         """Stop arrivals, and let time pass until every request has ended, at most `limit_s`."""
@@ -192,6 +205,10 @@ class Simulation:
         else:
             self._engine_command(self.engines[command.engine_id], command)
 
+    def schedule(self, timed: Timed, from_s: float) -> None:
+        """Do one thing of a script at its time, counted from `from_s`."""
+        self.timeline.at(from_s + timed.at_s, partial(self.command, timed.command))
+
     def _engine_command(self, engine: SimulatedEngine, command: do.EngineCommand) -> None:
         now_s = self.timeline.now_s
         match command:
@@ -228,8 +245,9 @@ class Simulation:
             for site, link in gateway.links.items():
                 probe = NetworkProbe(gateway.spec.name, site, f"{gateway.spec.name}/probe", self.now_ms, link.draw_s())
                 self._sink.put(SIGNALS_NETWORK, probe, self.now_ms)
-            for demand in gateway.router.demand.close(self.now_ms):
-                self._sink.put(SIGNALS_DEMAND, demand, self.now_ms)
+            if self.reports_demand:
+                for demand in gateway.router.demand.close(self.now_ms):
+                    self._sink.put(SIGNALS_DEMAND, demand, self.now_ms)
             for engine_id in sorted(gateway.known_down):
                 rtt_s = gateway.links[self.engines[engine_id].spec.site].draw_s()
                 self.timeline.at(self.timeline.now_s + rtt_s, partial(self._reprobe, gateway, engine_id))
