@@ -2,7 +2,7 @@
 
     wall     = highest completed rate of any stage, saturated ones included       (RPS: the capacity)
     load     = completed rate / wall, of the stages that are not saturated
-    TBOT     = (e2e - TTFT) / output tokens, so that TTFT + output tokens x TBOT is the end-to-end time that was measured
+    TBOT     = (e2e - TTFT) / output tokens, so that TTFT + output tokens x TBOT is the end-to-end time as measured
     TTFT, TBOT <- pool adjacent violators (never falling) <- lower convex hull (latency rises ever faster with load)
 
 A stage is saturated where it completed less than 95 % of what was offered: its latency is that of a growing queue, and

@@ -1,0 +1,90 @@
+"""What a policy decides: how much of each row goes to each pool, how much is shed, and the prices if it knows any."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace.schemas.weights import SnapshotStatus
+from headrace.solver.core.layout import Layout
+from headrace.solver.core.load_cost import LoadCost
+from headrace.solver.core.segments import Segments
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """The load cost of each profile in use, exact and as chords, by profile id."""
+
+    exact: dict[str, LoadCost]
+    chords: dict[str, Segments]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prices:
+    """Marginal prices in ms: of one more RPS of each row (R,), and of each pool's engine time (G,)."""
+
+    row: Floats
+    pool: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How large the programs were and what they took."""
+
+    columns: int = 0
+    rows: int = 0
+    components: int = 0
+    iterations: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A policy's answer over a layout's R rows, H groups and P pairs.
+
+    Attributes:
+        status: how good it is.
+        rung: the rung of the ladder that answered.
+        sentence: what happened, in words.
+        flow: (P,) RPS.
+        shed: (R,) RPS refused.
+        load: (H,) RPS on each group; its pools' flows, split.
+        share: (P,) fractions of a row's *served* traffic; they add up to 1 in every row that may be served at all, rows
+            without demand included.
+        kept: (R,) rows whose weights are the previous ones, restricted to engines they may still use, engine by engine.
+        prices: None where the policy knows none.
+        objective: true cost of the plan, ms x RPS, shedding included; None where it was not priced.
+        gap: (objective - certified lower bound) / objective; None where there is no bound.
+        effort: size of the computation.
+    """
+
+    status: SnapshotStatus
+    rung: str
+    sentence: str
+    flow: Floats
+    shed: Floats
+    load: Floats
+    share: Floats
+    kept: npt.NDArray[np.bool_]
+    prices: Prices | None = None
+    objective: float | None = None
+    gap: float | None = None
+    effort: Effort = field(default_factory=Effort)
+
+
+def normalised(layout: Layout, weight: Floats) -> Floats:
+    """Scale non-negative pair weights so that they add up to 1 in each row; rows that add up to 0 stay 0."""
+    total = layout.per_row(weight)[layout.pair_row]
+    return np.divide(weight, total, out=np.zeros_like(weight), where=total > 0.0)
+
+
+def split_by_capacity(layout: Layout, flow: Floats) -> Floats:
+    """Split each pool's flow over its groups in proportion to capacity, (H,)."""
+    pool_flow = layout.per_pool(flow)
+    return pool_flow[layout.group_pool] * layout.group_capacity / layout.pool_capacity[layout.group_pool]
+
+
+def utilisation(layout: Layout, plan: Plan) -> Floats:
+    """Give the load of each group as a share of its capacity, (H,)."""
+    return plan.load / layout.group_capacity
