@@ -1,0 +1,250 @@
+"""A problem as arrays: rows, pools, groups and the pairs of row and pool that may carry flow. Sorted, so order-free.
+
+    row    (cluster, model, class) with its demand
+    pool   usable engines with the same models, site, capabilities and residency: to a row they differ in nothing
+    group  the engines of a pool that share a profile: slopes do not depend on capacity, so in the optimum they are
+           equally loaded, and one set of columns stands for all of them; ties inside a pool vanish
+    pair   (row, pool) where every engine of the pool may serve the row
+
+Sums over engines run in the order of their ids, so the same content gives the same bits whatever order it came in.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace.schemas.weights import PPM, RouteWeights, Snapshot
+from headrace.solver.core.eligibility import engine_exclusion, row_exclusion
+from headrace.solver.core.load_cost import MS
+from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def sums(index: npt.NDArray[np.integer[Any]], values: npt.NDArray[Any], size: int) -> Floats:
+    """Add up values by index, in their order, (size,); of nothing the sums are 0.0."""
+    # Of empty input bincount makes integers, whatever the weights are.
+    return np.bincount(index, weights=values, minlength=size).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Engines that no row can tell apart. `engines` are indices into the layout's, rising."""
+
+    site: str
+    models: tuple[str, ...]
+    capabilities: tuple[str, ...]
+    residency: tuple[str, ...]
+    engines: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """Name in records: what its engines share, without the parts that are empty."""
+        parts = (self.site, "+".join(self.models), "+".join(self.capabilities), "+".join(self.residency))
+        return " ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entries:
+    """Weights of engines in rows, sorted by row, then engine: three arrays of one length. Only weights above 0."""
+
+    row: Ints
+    engine: Ints
+    ppm: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """Arrays of R rows, E engines, G pools, H groups, P pairs. Costs in ms, flows in RPS.
+
+    Attributes:
+        problem: what it was made of.
+        rows: (R) sorted by route.
+        demand: (R,).
+        engines: (E) sorted by id, excluded ones too.
+        exclusions: (E) why an engine can take nothing, or None.
+        pools: (G) sorted by what they share.
+        pool_capacity: (G,).
+        group_pool, group_capacity, group_profile: (H) sorted by pool, then profile.
+        engine_pool, engine_group: (E,) -1 where excluded.
+        engine_capacity: (E,) 0 where excluded.
+        pair_row, pair_pool: (P,) sorted by row, then pool.
+        pair_network: (P,) round trip, ms.
+        pair_previous: (P,) share of the row's traffic that the previous snapshot sent there, 0..1.
+        row_start: (R + 1,) where each row's pairs begin.
+        previous: the previous snapshot's routes by key.
+        warm: the previous weights above 0 on engines that their rows may still use.
+    """
+
+    problem: Problem
+    rows: tuple[Row, ...]
+    demand: Floats
+    engines: tuple[Engine, ...]
+    exclusions: tuple[Exclusion | None, ...]
+    pools: tuple[Pool, ...]
+    pool_capacity: Floats
+    group_pool: Ints
+    group_capacity: Floats
+    group_profile: tuple[str, ...]
+    engine_pool: Ints
+    engine_group: Ints
+    engine_capacity: Floats
+    pair_row: Ints
+    pair_pool: Ints
+    pair_network: Floats
+    pair_previous: Floats
+    row_start: Ints
+    previous: Mapping[bytes, RouteWeights]
+    warm: Entries
+
+    def pairs_of(self, row: int) -> slice:
+        """Give the slice of a row's pairs."""
+        return slice(int(self.row_start[row]), int(self.row_start[row + 1]))
+
+    def pool_load(self, group_load: Floats) -> Floats:
+        """Add up group loads by pool, (G,)."""
+        return sums(self.group_pool, group_load, len(self.pools))
+
+    def per_row(self, pair_values: Floats) -> Floats:
+        """Add up pair values by row, (R,)."""
+        return sums(self.pair_row, pair_values, len(self.rows))
+
+    def per_pool(self, pair_values: Floats) -> Floats:
+        """Add up pair values by pool, (G,)."""
+        return sums(self.pair_pool, pair_values, len(self.pools))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pooled:
+    pools: tuple[Pool, ...]
+    group_profile: tuple[str, ...]
+    group_pool: Ints
+    engine_pool: Ints
+    engine_group: Ints
+
+
+def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
+    """Arrange a problem; any of its sequences may be empty, and come in any order."""
+    rows = tuple(sorted(problem.rows, key=lambda row: row.route.encode()))
+    engines = tuple(sorted(problem.engines, key=lambda engine: engine.engine_id))
+    exclusions = tuple(engine_exclusion(engine, problem.profiles) for engine in engines)
+    pooled = _pool(engines, exclusions)
+    capacity = np.array([0.0 if e else engine.capacity_rps for engine, e in zip(engines, exclusions, strict=True)])
+    pair_row, pair_pool, pair_network = _pairs(problem, rows, engines, pooled.pools)
+    old = {} if previous is None else {route.key: route for route in previous.routes}
+    warm, pair_previous = _warm(rows, engines, pooled, (pair_row, pair_pool), old)
+    return Layout(
+        problem=problem,
+        rows=rows,
+        demand=np.array([row.demand_rps for row in rows], dtype=np.float64),
+        engines=engines,
+        exclusions=exclusions,
+        pools=pooled.pools,
+        pool_capacity=_of_members(pooled.engine_pool, capacity, len(pooled.pools)),
+        group_pool=pooled.group_pool,
+        group_capacity=_of_members(pooled.engine_group, capacity, len(pooled.group_pool)),
+        group_profile=pooled.group_profile,
+        engine_pool=pooled.engine_pool,
+        engine_group=pooled.engine_group,
+        engine_capacity=capacity,
+        pair_row=pair_row,
+        pair_pool=pair_pool,
+        pair_network=pair_network,
+        pair_previous=pair_previous,
+        row_start=np.searchsorted(pair_row, np.arange(len(rows) + 1)).astype(np.int64),
+        previous=old,
+        warm=warm,
+    )
+
+
+def _pool(engines: Sequence[Engine], exclusions: Sequence[Exclusion | None]) -> _Pooled:
+    def shared(i: int) -> tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        e = engines[i]
+        return e.site, tuple(sorted(e.models)), tuple(sorted(e.capabilities)), tuple(sorted(e.residency))
+
+    usable = sorted((i for i, e in enumerate(exclusions) if e is None), key=shared)
+    pools: list[Pool] = []
+    profiles: list[str] = []
+    group_pool: list[int] = []
+    engine_pool = np.full(len(engines), -1, dtype=np.int64)
+    engine_group = np.full(len(engines), -1, dtype=np.int64)
+    for key, found in groupby(usable, key=shared):
+        members = list(found)
+        for profile_id, same in groupby(
+            sorted(members, key=lambda i: engines[i].profile_id), key=lambda i: engines[i].profile_id
+        ):
+            engine_group[list(same)] = len(profiles)
+            profiles.append(profile_id)
+            group_pool.append(len(pools))
+        engine_pool[members] = len(pools)
+        pools.append(Pool(*key, engines=tuple(members)))
+    return _Pooled(tuple(pools), tuple(profiles), np.array(group_pool, dtype=np.int64), engine_pool, engine_group)
+
+
+def _of_members(index: Ints, values: Floats, size: int) -> Floats:
+    return sums(index[index >= 0], values[index >= 0], size)
+
+
+def _pairs(
+    problem: Problem, rows: Sequence[Row], engines: Sequence[Engine], pools: Sequence[Pool]
+) -> tuple[Ints, Ints, Floats]:
+    """Find the pairs, one block per set of rows that ask for the same."""
+    clusters = sorted({row.route.cluster for row in rows})
+    sites = sorted({pool.site for pool in pools})
+    links = [[problem.network_s.get((cluster, site)) for site in sites] for cluster in clusters]
+    network = np.array([[math.nan if rtt is None else rtt * MS for rtt in line] for line in links]).reshape(
+        len(clusters), len(sites)
+    )
+    cluster_of = np.array([clusters.index(row.route.cluster) for row in rows], dtype=np.int64)
+    site_of = np.array([sites.index(pool.site) for pool in pools], dtype=np.int64)
+    asking: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[int]] = {}
+    for i, row in enumerate(rows):
+        asking.setdefault((row.route.model, row.requires, row.residency), []).append(i)
+    blocks: list[tuple[Ints, Ints, Floats]] = []
+    serving: dict[str, list[int]] = {}
+    for g, pool in enumerate(pools):
+        for model in pool.models:
+            serving.setdefault(model, []).append(g)
+    for (model, _, _), members in asking.items():
+        first = rows[members[0]]
+        able = [g for g in serving.get(model, []) if row_exclusion(first, engines[pools[g].engines[0]]) is None]
+        ms = network[np.ix_(cluster_of[members], site_of[able])]
+        r, p = np.nonzero(~np.isnan(ms))
+        blocks.append((np.array(members)[r], np.array(able, dtype=np.int64)[p], ms[r, p]))
+    if not blocks:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    pair_row, pair_pool, ms = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    order = np.lexsort((pair_pool, pair_row))
+    return pair_row[order], pair_pool[order], ms[order]
+
+
+def _warm(
+    rows: Sequence[Row],
+    engines: Sequence[Engine],
+    pooled: _Pooled,
+    pairs: tuple[Ints, Ints],
+    old: Mapping[bytes, RouteWeights],
+) -> tuple[Entries, Floats]:
+    """Find the previous weights that may still stand, and their sums by pair as shares."""
+    index = {engine.engine_id: i for i, engine in enumerate(engines) if pooled.engine_pool[i] >= 0}
+    found = [
+        (i, index[target.engine_id], target.weight_ppm)
+        for i, row in enumerate(rows)
+        if (route := old.get(row.route.encode())) is not None
+        for target in route.targets
+        if target.weight_ppm > 0 and target.engine_id in index
+    ]
+    r, e, ppm = np.array(found, dtype=np.int64).reshape(-1, 3).T
+    keys = pairs[0] * len(pooled.pools) + pairs[1]
+    wanted = r * len(pooled.pools) + pooled.engine_pool[e]
+    at = np.searchsorted(keys, wanted)
+    hit = np.isin(wanted, keys)
+    r, e, ppm, at = r[hit], e[hit], ppm[hit], at[hit]
+    order = np.lexsort((e, r))
+    return Entries(r[order], e[order], ppm[order]), sums(at, ppm / PPM, len(keys))

@@ -1,0 +1,60 @@
+"""Which engines a route may not use, with reasons: what goes into a route's `excluded`.
+
+Listed are the engines that serve the route's model and may not take its traffic. A route that no engine at all may
+serve lists every engine, as the certificate of why it is refused, up to `MAX_LISTED`.
+"""
+
+from collections.abc import Sequence
+
+from headrace.schemas.weights import Excluded
+from headrace.solver.core.eligibility import exclusion, network_exclusion, row_exclusion
+from headrace.solver.core.layout import Layout
+from headrace.solver.core.problem import Row
+
+MAX_LISTED = 500
+"""Bound on one route's list: a record stays well below a topic's largest message."""
+
+
+class Refusals:
+    """The excluded engines of each row of one layout. Rows that ask for the same share one tuple."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._serving: dict[str, list[int]] = {}
+        for i, engine in enumerate(layout.engines):
+            for model in engine.models:
+                self._serving.setdefault(model, []).append(i)
+        self._by_ask: dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[Excluded, ...]] = {}
+        self._cut_off: dict[tuple[str, str], bool] = {}
+
+    def of(self, row: int) -> tuple[Excluded, ...]:
+        """Give the engines that a row may not use, sorted by id."""
+        pairs = self._layout.pairs_of(row)
+        asked = self._layout.rows[row]
+        serving = self._serving.get(asked.route.model, [])
+        if pairs.start == pairs.stop:
+            return self._list(asked, range(min(len(self._layout.engines), MAX_LISTED)))
+        if any(self._is_cut_off(asked.route.cluster, self._layout.engines[i].site) for i in serving):
+            return self._list(asked, serving)
+        ask = (asked.route.model, asked.requires, asked.residency)
+        if ask not in self._by_ask:
+            self._by_ask[ask] = self._list(asked, serving)
+        return self._by_ask[ask]
+
+    def _is_cut_off(self, cluster: str, site: str) -> bool:
+        link = (cluster, site)
+        if link not in self._cut_off:
+            self._cut_off[link] = network_exclusion(self._layout.problem, cluster, site) is not None
+        return self._cut_off[link]
+
+    def _list(self, row: Row, engines: Sequence[int]) -> tuple[Excluded, ...]:
+        listed: list[Excluded] = []
+        for i in engines:
+            engine = self._layout.engines[i]
+            # A fault of the engine is worth more to a reader than an unknown link to it.
+            found = (
+                row_exclusion(row, engine) or self._layout.exclusions[i] or exclusion(self._layout.problem, row, engine)
+            )
+            if found is not None:
+                listed.append(Excluded(engine.engine_id, found.reason, found.sentence))
+        return tuple(listed[:MAX_LISTED])
