@@ -1,8 +1,8 @@
 """What the core asks of a linear-program solver: min c.x subject to A x = b, l <= x <= u, many programs at once.
 
-The core builds the arrays and judges the answers; an adapter (`headrace.solver.glop`) holds the library. Programs of one
-call are independent of each other, so an adapter may solve them in any order or on threads; each answer may depend on
-nothing but its own program.
+The core builds the arrays and judges the answers; an adapter (`headrace.solver.glop`) holds the library. Programs of
+one call are independent of each other, so an adapter may solve them in any order or on threads; each answer may depend
+on nothing but its own program.
 """
 
 from collections.abc import Sequence

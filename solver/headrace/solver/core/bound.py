@@ -1,0 +1,58 @@
+"""How far from the best any plan could be: a certified gap on the true convex cost, not on its chords.
+
+    upper = cost of the plan on the exact curves
+    lower = row prices x demand + sum over columns of min over [0, u] of reduced cost x
+          + sum over groups of capacity x min over load of (L(load) - price load)               (Lagrange, weak duality)
+    gap   = (upper - lower) / upper
+
+Any row and pool prices give a valid lower bound; those of the program's duals give a tight one.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace.solver.core.layout import Layout
+from headrace.solver.core.plan import Curves, Prices
+from headrace.solver.core.program import Costs
+
+Floats = npt.NDArray[np.float64]
+
+
+def true_cost(layout: Layout, curves: Curves, costs: Costs, flow: Floats, shed: Floats, load: Floats) -> float:
+    """Give network + move + engine + shedding cost of a plan, ms x RPS, on the exact curves."""
+    kept = layout.pair_previous * layout.demand[layout.pair_row]
+    network = layout.pair_network @ flow + costs.move @ np.maximum(flow - kept, 0.0)
+    return float(network + engine_cost(layout, curves, load) + costs.shed @ shed)
+
+
+def engine_cost(layout: Layout, curves: Curves, load: Floats) -> float:
+    """Give the sum over groups of capacity x L(load / capacity), ms x RPS."""
+    total = 0.0
+    for profile_id, groups in _by_profile(layout).items():
+        capacity = layout.group_capacity[groups]
+        total += float(capacity @ curves.exact[profile_id].value(load[groups] / capacity))
+    return total
+
+
+def lower_bound(layout: Layout, curves: Curves, costs: Costs, prices: Prices) -> float:
+    """Give a value that no plan's true cost can be below, ms x RPS."""
+    demand = layout.demand[layout.pair_row]
+    toll = layout.pair_network + prices.pool[layout.pair_pool] - prices.row[layout.pair_row]
+    kept = layout.pair_previous * demand
+    total = float(prices.row @ layout.demand)
+    total += float(np.minimum(toll, 0.0) @ kept + np.minimum(toll + costs.move, 0.0) @ demand)
+    total += float(np.minimum(costs.shed - prices.row, 0.0) @ layout.demand)
+    for profile_id, groups in _by_profile(layout).items():
+        curve = curves.exact[profile_id]
+        group_price = prices.pool[layout.group_pool[groups]]
+        for price in np.unique(group_price):
+            of_price = groups[group_price == price]
+            total += curve.least(float(price)) * float(layout.group_capacity[of_price].sum())
+    return total
+
+
+def _by_profile(layout: Layout) -> dict[str, npt.NDArray[np.int64]]:
+    members: dict[str, list[int]] = {}
+    for h, profile_id in enumerate(layout.group_profile):
+        members.setdefault(profile_id, []).append(h)
+    return {profile_id: np.array(groups, dtype=np.int64) for profile_id, groups in sorted(members.items())}

@@ -1,0 +1,109 @@
+"""The linear program of a tick, one per connected component, as arrays.
+
+    min   sum n x_keep + (n + pi) x_new + sum slope y + sum P[tier] z
+    s.t.  row:   sum x_keep + sum x_new + z = demand            dual: marginal ms of one more RPS
+          pool:  sum x_keep + sum x_new - sum y = 0             dual: minus the pool's marginal price
+          0 <= x_keep <= previous share x demand, x_new >= 0, 0 <= y <= capacity x width, 0 <= z <= demand
+
+P[k] = (K - k) B with B = 3 (dearest slope + dearest network + pi): never cheaper to shed a higher tier than a lower
+one, and never so large that the solver loses digits. Shedding makes every program feasible. Columns are x_new, x_keep,
+y, z.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace.solver.core.layout import Layout
+from headrace.solver.core.linear import LinearProgram
+from headrace.solver.core.plan import Curves
+from headrace.solver.core.sparse import component_labels, compressed_rows
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Costs:
+    """What the columns cost, ms: `move` (P,) on new flow of each pair, `shed` (R,) on each row."""
+
+    move: Floats
+    shed: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Component:
+    """One program and which of the layout's rows, pools, pairs and groups its columns and constraints stand for.
+
+    `keep` are the pairs that have a x_keep column too.
+    """
+
+    rows: Ints
+    pools: Ints
+    pairs: Ints
+    keep: Ints
+    program: LinearProgram
+
+
+def costs_of(layout: Layout, curves: Curves, move_price_ms: float) -> Costs:
+    """Give the move and shed prices; moving is free for a row that sent nothing to any engine it may still use."""
+    warm = layout.per_row(layout.pair_previous) > 0.0
+    move = np.where(warm[layout.pair_row], move_price_ms, 0.0)
+    dearest_slope = max((float(c.slopes[-1]) for c in curves.chords.values()), default=0.0)
+    dearest_way = float((layout.pair_network + move).max(initial=0.0))
+    base = 3.0 * max(dearest_slope + dearest_way, 1.0)
+    tiers = np.array([row.tier for row in layout.rows], dtype=np.float64)
+    shed = (float(tiers.max(initial=0.0)) + 1.0 - tiers) * base
+    return Costs(move, shed)
+
+
+def components_of(layout: Layout, curves: Curves, costs: Costs) -> tuple[Component, ...]:
+    """Build the programs of all rows with demand and at least one pool, in the order of their first row."""
+    active = np.flatnonzero(layout.demand[layout.pair_row] > 0.0)
+    if not len(active):
+        return ()
+    r, g = layout.pair_row[active], layout.pair_pool[active]
+    size = len(layout.rows) + len(layout.pools)
+    label = component_labels(r, g + len(layout.rows), size)
+    order = np.argsort(label[r], kind="stable")
+    bounds = np.flatnonzero(np.diff(label[r][order])) + 1
+    blocks = sorted(np.split(active[order], bounds), key=lambda pairs: int(pairs[0]))
+    return tuple(_component(layout, curves, costs, pairs) for pairs in blocks)
+
+
+def _component(layout: Layout, curves: Curves, costs: Costs, pairs: Ints) -> Component:
+    rows, row_at = np.unique(layout.pair_row[pairs], return_inverse=True)
+    pools, pool_at = np.unique(layout.pair_pool[pairs], return_inverse=True)
+    kept = (layout.pair_previous[pairs] > 0.0) & (costs.move[pairs] > 0.0)
+    groups: Ints = np.flatnonzero(np.isin(layout.group_pool, pools))
+    chords = [curves.chords[layout.group_profile[h]] for h in groups.tolist()]
+    slope = np.concatenate([c.slopes for c in chords])
+    counts = [len(c.slopes) for c in chords]
+    width = np.concatenate([c.widths for c in chords]) * np.repeat(layout.group_capacity[groups], counts)
+    y_pool = np.repeat(np.searchsorted(pools, layout.group_pool[groups]), counts)
+
+    network, demand = layout.pair_network[pairs], layout.demand[rows]
+    keep_upper = (layout.pair_previous[pairs] * layout.demand[layout.pair_row[pairs]])[kept]
+    n_new, n_keep, n_y, n_row = len(pairs), int(kept.sum()), len(slope), len(rows)
+    x_row, x_pool = np.concatenate((row_at, row_at[kept])), np.concatenate((pool_at, pool_at[kept]))
+    x = np.arange(n_new + n_keep)
+    y = np.arange(n_y) + len(x)
+    z = np.arange(n_row) + len(x) + n_y
+    row_start, columns, coefficients = compressed_rows(
+        np.concatenate((x_row, x_pool + n_row, y_pool + n_row, np.arange(n_row))),
+        np.concatenate((x, x, y, z)),
+        np.concatenate((np.ones(2 * len(x)), -np.ones(n_y), np.ones(n_row))),
+        n_row + len(pools),
+    )
+    upper = np.concatenate((np.full(n_new, np.inf), keep_upper, width, demand))
+    program = LinearProgram(
+        cost=np.concatenate((network + costs.move[pairs], network[kept], slope, costs.shed[rows])),
+        lower=np.zeros_like(upper),
+        upper=upper,
+        rhs=np.concatenate((demand, np.zeros(len(pools)))),
+        row_start=row_start,
+        columns=columns,
+        coefficients=coefficients,
+    )
+    return Component(rows, pools, pairs, pairs[kept], program)

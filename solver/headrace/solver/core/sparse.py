@@ -1,0 +1,26 @@
+"""Sparse arrays: coordinates -> compressed rows, and the connected components of a graph given by its edges."""
+
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array  # type: ignore[import-untyped]  # scipy ships no types
+from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]  # scipy ships no types
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.int32]
+
+
+def compressed_rows(row: Ints, column: Ints, value: Floats, rows: int) -> tuple[Indices, Indices, Floats]:
+    """Give row starts (rows + 1,), columns and values of a matrix with no place named twice; columns rise in a row."""
+    order = np.lexsort((column, row))
+    start = np.searchsorted(row[order], np.arange(rows + 1))
+    return start.astype(np.int32), column[order].astype(np.int32), value[order]
+
+
+def component_labels(start: Ints, end: Ints, size: int) -> Ints:
+    """Give each of `size` nodes the label of its connected component; edges go from `start` to `end`, either way."""
+    graph = coo_array((np.ones(len(start)), (start, end)), shape=(size, size))
+    _, labels = cast("tuple[int, Any]", connected_components(graph, directed=False))
+    return np.asarray(labels, dtype=np.int64)
