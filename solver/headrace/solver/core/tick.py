@@ -1,17 +1,31 @@
 """A tick: (problem, previous snapshot, settings, linear solver, stamp) -> the next snapshot and its record. Pure.
 
-Whatever happens there is a snapshot: where the linear solver fails on every rung, the last good weights restricted to
-the engines that are still there (HELD), and where there are none, capacity-proportional ones (PROPORTIONAL).
+Whatever happens there is a snapshot: where the policy fails, the last good weights restricted to the engines that are
+still there (HELD), and where there are none, capacity-proportional ones (PROPORTIONAL). The rung is in the record.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import xxhash
+
+from headrace.schemas.assembly import digest_of
+from headrace.schemas.codec import encode_body
 from headrace.schemas.decisions import SolveRecord
-from headrace.schemas.weights import Snapshot
-from headrace.solver.core.linear import LinearSolver
+from headrace.schemas.digest import add, remove, summand, to_text
+from headrace.schemas.weights import RouteWeights, Snapshot, SnapshotCommit, SnapshotMode, SnapshotStatus
+from headrace.solver.core.apportion import moved_share
+from headrace.solver.core.layout import Layout, lay_out
+from headrace.solver.core.linear import Failed, LinearSolver
+from headrace.solver.core.plan import Plan
+from headrace.solver.core.policies import policy_named
 from headrace.solver.core.problem import Problem
+from headrace.solver.core.records import solve_record
+from headrace.solver.core.routes import RouteWriter
 from headrace.solver.settings import SolverSettings
+
+LADDER = ("last_good", "capacity_weighted")
+"""Policies that are tried after the configured one, in this order; the last never fails."""
 
 
 def standing_still() -> int:
@@ -37,6 +51,15 @@ class TickStamp:
 
 
 @dataclass(frozen=True, slots=True)
+class Decision:
+    """The plan behind a tick, kept for explaining it."""
+
+    layout: Layout
+    plan: Plan
+    settings: SolverSettings
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """What a tick made.
 
@@ -45,12 +68,14 @@ class Tick:
         changed: keys of the routes that differ from the previous snapshot; all of them in an epoch's first tick.
         removed: keys of the previous snapshot's routes that no longer exist: to be written as tombstones.
         record: the decision record; `publish_us` is 0, for the caller to fill in.
+        decision: what `explain` needs; None for a tick that only held.
     """
 
     snapshot: Snapshot
     changed: frozenset[bytes]
     removed: frozenset[bytes]
     record: SolveRecord
+    decision: Decision | None = None
 
 
 def solve_tick(
@@ -62,16 +87,108 @@ def solve_tick(
         problem: rows, engines, round trips and profiles, already valid; empty sequences are allowed.
         previous: the last good snapshot, or None at the first start. A new epoch passes the old epoch's snapshot, so
             that sessions stay on their warm engines; every route is then written again.
-        settings: the solver's.
+        settings: the solver's; `policy` is the first rung.
         lp: solves the linear programs.
         stamp: epoch, version and time of this tick.
+
+    Raises:
+        InvalidInputError: there is no policy of that name.
     """
-    raise NotImplementedError
+    started = stamp.elapsed_us()
+    layout = lay_out(problem, previous)
+    laid_out = stamp.elapsed_us()
+    plan = _descend(layout, settings, lp)
+    planned = stamp.elapsed_us()
+    writer = RouteWriter(layout, plan, settings)
+    afresh = previous is None or previous.commit.epoch != stamp.epoch
+    routes = tuple(writer.write(row, stamp.epoch, stamp.version, afresh=afresh) for row in range(len(layout.rows)))
+    moved_rps = float(moved_share(layout, writer.weights) @ layout.demand)
+    draft = _Draft(problem, settings, stamp, plan.status, f"{plan.sentence}; {moved_rps:.1f} RPS moved", routes)
+    snapshot, changed, removed = _close(draft, previous)
+    record = solve_record(layout, plan, snapshot.commit, moved_rps)
+    timed = replace(
+        record, build_us=laid_out - started, solve_us=planned - laid_out, check_us=stamp.elapsed_us() - planned
+    )
+    return Tick(snapshot, changed, removed, timed, Decision(layout, plan, settings))
 
 
 def hold_tick(problem: Problem, previous: Snapshot, settings: SolverSettings, stamp: TickStamp, sentence: str) -> Tick:
     """Make a snapshot whose routes are the previous ones untouched, valid for another `ttl_ms`, status HELD.
 
-    For the case that nothing is known any more (all telemetry lost): not knowing is no reason to move traffic.
+    For the case that nothing is known any more (all telemetry lost): not knowing is no reason to move traffic. In a new
+    epoch the routes are written again under it.
     """
-    raise NotImplementedError
+    afresh = previous.commit.epoch != stamp.epoch
+    routes = tuple(
+        replace(route, epoch=stamp.epoch, version=stamp.version) if afresh else route for route in previous.routes
+    )
+    draft = _Draft(problem, settings, stamp, SnapshotStatus.HELD, sentence, routes)
+    snapshot, changed, removed = _close(draft, previous)
+    return Tick(snapshot, changed, removed, solve_record(None, None, snapshot.commit, 0.0))
+
+
+def policy_hash(settings: SolverSettings) -> str:
+    """Give 16 hex digits over every setting that a decision depends on: the same hash, the same rules."""
+    classes = sorted((name, c.tier, c.requires, c.residency) for name, c in settings.classes.items())
+    return xxhash.xxh3_64_hexdigest(repr(replace(settings, classes={})).encode() + repr(classes).encode())
+
+
+def _descend(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan:
+    failures: list[str] = []
+    for name in (settings.policy, *LADDER):
+        plan = policy_named(name)(layout, settings, lp)
+        if isinstance(plan, Plan):
+            return replace(plan, sentence="; ".join((*failures, plan.sentence))) if failures else plan
+        failures.append(f"{name} failed: {_reason(plan)}")
+    raise AssertionError(f"capacity_weighted never fails, and did: {failures}")
+
+
+def _reason(failed: Failed) -> str:
+    return failed.reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A snapshot before it is dated and sealed."""
+
+    problem: Problem
+    settings: SolverSettings
+    stamp: TickStamp
+    status: SnapshotStatus
+    sentence: str
+    routes: tuple[RouteWeights, ...]
+
+
+def _close(draft: _Draft, previous: Snapshot | None) -> tuple[Snapshot, frozenset[bytes], frozenset[bytes]]:
+    """Seal a draft with its commit; the digest is brought forward from the previous one by what changed."""
+    old = {} if previous is None else {route.key: route for route in previous.routes}
+    new = {route.key: route for route in draft.routes}
+    changed = frozenset(key for key, route in new.items() if old.get(key) is not route)
+    removed = frozenset(old.keys() - new.keys())
+    if previous is None or len(changed) == len(new):
+        digest = digest_of(new)
+    else:
+        total = int(previous.commit.digest, 16)
+        for key in sorted(removed | (changed & old.keys())):
+            total = remove(total, summand(key, encode_body(old[key])))
+        for key in sorted(changed):
+            total = add(total, summand(key, encode_body(new[key])))
+        digest = to_text(total)
+    settings, stamp = draft.settings, draft.stamp
+    commit = SnapshotCommit(
+        epoch=stamp.epoch,
+        version=stamp.version,
+        mode=SnapshotMode.LIVE,
+        status=draft.status,
+        sentence=draft.sentence,
+        tick_ms=stamp.now_ms,
+        period_ms=settings.period_ms,
+        valid_until_ms=stamp.now_ms + settings.ttl_ms,
+        route_count=len(draft.routes),
+        changed=tuple(key.decode() for key in sorted(changed)),
+        digest=digest,
+        policy=settings.policy,
+        policy_hash=policy_hash(settings),
+        inputs=draft.problem.inputs,
+    )
+    return Snapshot(commit, draft.routes), changed, removed

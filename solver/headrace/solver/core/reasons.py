@@ -1,0 +1,106 @@
+"""Why a target has its weight: one reason code, and one sentence with the numbers.
+
+NO_DEMAND     nothing is asked for; the weight is for the first request that comes
+AT_CAPACITY   the engine is full: what it has is all it can take
+COSTLIER      0 now: another way is cheaper
+KEPT_WARM     for a new session another engine is cheaper; this one keeps what it has for the sake of its caches
+SPILL         a nearer engine exists and costs the same or more by now, so this one takes part of its traffic
+CHEAPEST      no engine that the route may use is nearer
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.schemas.weights import Reason
+from headrace.solver.core.layout import Floats, Layout
+from headrace.solver.core.plan import Plan
+from headrace.solver.core.predictions import FULL, Predictions
+
+MARGIN_MS = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One target in numbers: milliseconds but for `weight_ppm` and `load`. `marginal_ms` is None without prices."""
+
+    weight_ppm: int
+    network_ms: float
+    engine_ms: float
+    load: float
+    marginal_ms: float | None
+    nearest_ms: float
+    cheapest_ms: float | None
+
+
+def nearest_and_cheapest(layout: Layout, plan: Plan) -> tuple[Floats, Floats]:
+    """Give each row's shortest round trip, and its least price for a new session (NaN without prices), (R,) ms."""
+    nearest = np.full(len(layout.rows), np.inf)
+    np.minimum.at(nearest, layout.pair_row, layout.pair_network)
+    if plan.prices is None:
+        return nearest, np.full(len(layout.rows), np.nan)
+    cheapest = np.full(len(layout.rows), np.inf)
+    np.minimum.at(cheapest, layout.pair_row, layout.pair_network + plan.prices.pool[layout.pair_pool])
+    return nearest, cheapest
+
+
+def standing(
+    layout: Layout, plan: Plan, told: Predictions, extremes: tuple[Floats, Floats], at: tuple[int, int], ppm: int
+) -> Standing:
+    """Collect the numbers of one target; `at` is its (pair, engine), `extremes` are `nearest_and_cheapest`."""
+    pair, engine = at
+    row, group = int(layout.pair_row[pair]), int(layout.engine_group[engine])
+    network = float(layout.pair_network[pair])
+    priced = plan.prices is not None
+    return Standing(
+        weight_ppm=ppm,
+        network_ms=network,
+        engine_ms=float(told.latency_ms[group]),
+        load=float(told.utilisation[group]),
+        marginal_ms=network + float(plan.prices.pool[layout.pair_pool[pair]]) if plan.prices is not None else None,
+        nearest_ms=float(extremes[0][row]),
+        cheapest_ms=float(extremes[1][row]) if priced else None,
+    )
+
+
+def reason_of(s: Standing, demand_rps: float) -> Reason:
+    """Give the reason code of one target."""
+    if demand_rps <= 0.0:
+        return Reason.NO_DEMAND
+    if s.load >= FULL:
+        return Reason.AT_CAPACITY
+    if s.weight_ppm == 0:
+        return Reason.COSTLIER
+    if s.marginal_ms is not None and s.cheapest_ms is not None and s.marginal_ms > s.cheapest_ms + MARGIN_MS:
+        return Reason.KEPT_WARM
+    return Reason.SPILL if s.network_ms > s.nearest_ms + MARGIN_MS else Reason.CHEAPEST
+
+
+def sentence_of(s: Standing, reason: Reason) -> str:
+    """Say the reason with its numbers."""
+    text = f"{reason}: {s.network_ms:.1f} ms network + {s.engine_ms:.0f} ms engine at {s.load * 100:.0f} % load"
+    if s.marginal_ms is None:
+        return text
+    if reason is Reason.KEPT_WARM and s.cheapest_ms is not None:
+        return (
+            f"{text}; a new session would save {s.marginal_ms - s.cheapest_ms:.0f} ms elsewhere, a moved one would not"
+        )
+    return f"{text}; marginal {s.marginal_ms:.0f} ms"
+
+
+def route_sentence(
+    demand_rps: float, weights: list[tuple[str, int]], shed_ratio: float, marginal_ms: float | None
+) -> str:
+    """Say in one sentence what a route does; `weights` are (engine, ppm)."""
+    if not weights:
+        return f"{demand_rps:.1f} RPS asked for, all refused: no engine may serve it, see the excluded ones"
+    largest = sorted(weights, key=lambda w: (-w[1], w[0]))
+    parts = [f"{ppm / 10_000:.1f} % to {engine}" for engine, ppm in largest[:3]]
+    if len(largest) > 3:
+        parts.append(f"the rest to {len(largest) - 3} more")
+    text = f"{demand_rps:.1f} RPS: {', '.join(parts)}"
+    if shed_ratio > 0.0:
+        return f"{text}; {shed_ratio * 100:.1f} % is shed, demand is above capacity"
+    if marginal_ms is None:
+        return text
+    return f"{text}; one more request per second would cost {marginal_ms:.0f} ms"
