@@ -88,7 +88,7 @@ def diff_topics(kafka: KafkaSettings, settings: TopicSettings) -> tuple[TopicDif
         ProvisionError: the broker could not be asked.
     """
     admin = admin_client(kafka)
-    return tuple(_differences(admin, tuple(topic_table(settings).values())))
+    return tuple(_differences(admin, kafka.bootstrap_servers, tuple(topic_table(settings).values())))
 
 
 def apply_topics(kafka: KafkaSettings, settings: TopicSettings) -> tuple[TopicOutcome, ...]:
@@ -102,7 +102,7 @@ def apply_topics(kafka: KafkaSettings, settings: TopicSettings) -> tuple[TopicOu
     """
     admin = admin_client(kafka)
     topics = tuple(topic_table(settings).values())
-    found = tuple(_differences(admin, topics))
+    found = tuple(_differences(admin, kafka.bootstrap_servers, topics))
     by_topic = {topic.name: tuple(d for d in found if d.topic == topic.name) for topic in topics}
     outcomes: dict[str, Outcome] = {topic.name: _outcome(by_topic[topic.name]) for topic in topics}
     missing = [topic for topic in topics if outcomes[topic.name] == "created"]
@@ -110,7 +110,7 @@ def apply_topics(kafka: KafkaSettings, settings: TopicSettings) -> tuple[TopicOu
         new = [NewTopic(t.name, t.partitions, t.replication, config=dict(t.config)) for t in missing]
         created = cast("_Created", admin.create_topics(new, request_timeout=REQUEST_TIMEOUT_S))
         _all_done(created, lambda name: f"create {name}")
-        _wait_until_visible(admin, missing)
+        _wait_until_visible(admin, kafka.bootstrap_servers, missing)
     _mend(admin, [d for d in found if d.can_be_mended and d.setting != "topic"])
     return tuple(TopicOutcome(t.role, t.name, outcomes[t.name], by_topic[t.name]) for t in topics)
 
@@ -123,8 +123,8 @@ def _outcome(differences: Sequence[TopicDifference]) -> Outcome:
     return "mended" if all(d.can_be_mended for d in differences) else "cannot be mended"
 
 
-def _differences(admin: AdminClient, topics: Sequence[Topic]) -> Iterator[TopicDifference]:
-    described = _metadata(admin)
+def _differences(admin: AdminClient, address: str, topics: Sequence[Topic]) -> Iterator[TopicDifference]:
+    described = _metadata(admin, address)
     there = [topic for topic in topics if topic.name in described]
     configs = _configs(admin, there)
     for topic in topics:
@@ -144,11 +144,13 @@ def _differences(admin: AdminClient, topics: Sequence[Topic]) -> Iterator[TopicD
                 yield TopicDifference(topic.role, topic.name, setting, has.get(setting), value)
 
 
-def _metadata(admin: AdminClient) -> Mapping[str, TopicMetadata]:
+def _metadata(admin: AdminClient, address: str) -> Mapping[str, TopicMetadata]:
     try:
         return admin.list_topics(timeout=REQUEST_TIMEOUT_S).topics
     except KafkaException as error:
-        raise ProvisionError(f"cannot list topics: {_reason(error)}") from error
+        raise ProvisionError(
+            f"{address} did not list its topics (kafka.bootstrap_servers): {_reason(error)}"
+        ) from error
 
 
 def _configs(admin: AdminClient, topics: Sequence[Topic]) -> Mapping[str, Mapping[str, str]]:
@@ -177,11 +179,11 @@ def _mend(admin: AdminClient, differences: Sequence[TopicDifference]) -> None:
     _all_done(futures, lambda resource: f"set the settings of {resource.name}")
 
 
-def _wait_until_visible(admin: AdminClient, topics: Sequence[Topic]) -> None:
+def _wait_until_visible(admin: AdminClient, address: str, topics: Sequence[Topic]) -> None:
     """Wait until each topic shows all its partitions: a client that asks too early waits out its own back-off."""
     deadline = time.monotonic() + VISIBLE_TIMEOUT_S
     while True:
-        seen = _metadata(admin)
+        seen = _metadata(admin, address)
         waiting = [t.name for t in topics if t.name not in seen or len(seen[t.name].partitions) != t.partitions]
         if not waiting:
             return

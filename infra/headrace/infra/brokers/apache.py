@@ -102,6 +102,7 @@ class ApacheBroker:
         """Stop it in good order; a temporary data folder is removed."""
         if self._child is not None:
             self._child.stop(timeout_s=STOP_TIMEOUT_S)
+            self._child = None
         if self._folder is not None and not self._keeps_data:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
@@ -118,6 +119,10 @@ class ApacheBroker:
             return
         self._child.stop(timeout_s=STOP_TIMEOUT_S)
         self._run(self._child)
+
+    def why_ended(self) -> str | None:
+        """Say why it ended by itself; None while it runs, and once it was stopped."""
+        return None if self._child is None else self._ended(self._child)
 
     def __enter__(self) -> Self:
         return self

@@ -35,6 +35,10 @@ class Broker(Protocol):
         """Stop it if it runs, and start it at the same address; what it stored on disk is kept."""
         ...
 
+    def why_ended(self) -> str | None:
+        """Say why it ended by itself, with the end of its log; None while it runs, and once it was stopped."""
+        ...
+
     def __enter__(self) -> Self:
         """Give the broker itself, started."""
         ...

@@ -74,6 +74,10 @@ class EmbeddedBroker:
         self.stop()
         self.start()
 
+    def why_ended(self) -> str | None:
+        """Say why it ended by itself; None while it runs, and once it was stopped."""
+        return None if self._child is None or self._folder is None else _ended(self._child)
+
     def __enter__(self) -> Self:
         return self
 

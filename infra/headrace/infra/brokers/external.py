@@ -41,6 +41,10 @@ class ExternalBroker:
         """Refuse: it is not ours."""
         raise BrokerError(f"{self._kafka.bootstrap_servers} is an external broker: headrace does not restart it")
 
+    def why_ended(self) -> str | None:
+        """Give None: it is not watched."""
+        return None
+
     def __enter__(self) -> Self:
         return self
 

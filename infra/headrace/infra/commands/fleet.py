@@ -1,0 +1,109 @@
+"""`headrace fleet`: what engines there are, as operators say it."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from headrace.infra.config import Config, config_options
+
+if TYPE_CHECKING:
+    from headrace.schemas.fleet import EngineSpec
+
+
+@click.group()
+def command() -> None:
+    """Publish, list and remove engines and their latency profiles."""
+
+
+@command.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@config_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def apply(*, file: Path, config: Config, as_json: bool) -> None:
+    """Publish the engines and profiles of FILE (TOML or JSON); those not in it are left as they are.
+
+    \b
+    [[engines]]
+    engine_id = "engine-a"
+    site = "eu-central-1"
+    models = ["llama-3.1-8b"]
+    profile_id = "h100-llama-3.1-8b"
+    address = "http://engine-a:8000"      # may be left out, as may:
+    capacity_rps_per_replica = 100.0      # the profile's where left out
+    capabilities = ["tools"]
+    residency = ["eu"]
+    drain = false
+    """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
+    from headrace.infra.fleet_file import read_fleet_file
+    from headrace.infra.fleet_topics import publish_fleet
+
+    fleet = read_fleet_file(file)
+    publish_fleet(config.kafka, config.topics, fleet)
+    if as_json:
+        engines = [engine.engine_id for engine in fleet.engines]
+        click.echo(json.dumps({"engines": engines, "profiles": [profile.profile_id for profile in fleet.profiles]}))
+    else:
+        click.echo(f"published {_count(len(fleet.engines), 'engine')}, {_count(len(fleet.profiles), 'profile')}")
+
+
+@command.command("list")
+@config_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_engines(*, config: Config, as_json: bool) -> None:
+    """List the engines and profiles that are published."""
+    from headrace.infra.fleet_topics import read_fleet
+    from headrace.schemas.plain import to_plain
+
+    fleet = read_fleet(config.kafka, config.topics)
+    if as_json:
+        rows = {
+            "engines": [to_plain(engine) for engine in fleet.engines],
+            "profiles": [to_plain(profile) for profile in fleet.profiles],
+            "unreadable": list(fleet.unreadable),
+        }
+        click.echo(json.dumps(rows))
+        return
+    for engine in fleet.engines:
+        click.echo(_line(engine))
+    for profile in fleet.profiles:
+        click.echo(f"profile {profile.profile_id}: {profile.model} on {profile.hardware}, {profile.capacity_rps:g} rps")
+    for problem in fleet.unreadable:
+        click.echo(f"unreadable: {problem}", err=True)
+    if not fleet.engines:
+        click.echo("no engines; publish some with `headrace fleet apply FILE`")
+
+
+@command.command()
+@click.argument("engines", nargs=-1, required=True)
+@config_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def remove(*, engines: tuple[str, ...], config: Config, as_json: bool) -> None:
+    """Remove ENGINES from the fleet: a tombstone each, which takes their state and their weights away."""
+    from headrace.infra.fleet_topics import remove_engines
+
+    remove_engines(config.kafka, config.topics, engines)
+    click.echo(json.dumps({"removed": list(engines)}) if as_json else f"removed {', '.join(engines)}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _line(engine: "EngineSpec") -> str:
+    capacity = engine.capacity_rps_per_replica
+    parts = [
+        f"engine {engine.engine_id} at {engine.site}: {', '.join(engine.models)}",
+        f"profile {engine.profile_id}",
+        "the profile's capacity" if capacity is None else f"{capacity:g} rps a replica",
+    ]
+    if engine.capabilities:
+        parts.append(f"can {', '.join(engine.capabilities)}")
+    if engine.residency:
+        parts.append(f"keeps data in {', '.join(engine.residency)}")
+    if engine.address is not None:
+        parts.append(engine.address)
+    if engine.drain:
+        parts.append("draining")
+    return "; ".join(parts)
