@@ -1,12 +1,13 @@
 """Puts a worker together from settings: the real topics, group, pen and linear solver behind the loop's ports."""
 
-import time
 from collections.abc import Callable
 from functools import partial
 
 from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.bus.settings import KafkaSettings
+from headrace.schemas.codec import SchemaSource
 from headrace.schemas.topics import WEIGHTS, TopicSettings, topic_table
+from headrace.solver.clocks import stop_watch_us, wall_clock_ms
 from headrace.solver.complaints import Complaints
 from headrace.solver.core.state_view import INPUT_ROLES, StateFold
 from headrace.solver.glop import Glop
@@ -17,24 +18,23 @@ from headrace.solver.settings import SolverSettings
 from headrace.solver.worker import SolverWorker
 
 
-def wall_clock_ms() -> int:
-    """Give the time, ms since the epoch."""
-    return time.time_ns() // 1_000_000
-
-
-def stop_watch_us() -> int:
-    """Give microseconds since some start."""
-    return time.perf_counter_ns() // 1_000
-
-
 def make_worker(
     kafka: KafkaSettings,
     topics: TopicSettings,
     settings: SolverSettings,
     log: Log,
+    registry: SchemaSource | None = None,
     now_ms: Callable[[], int] = wall_clock_ms,
 ) -> SolverWorker:
     """Give a worker over these topics; nothing is connected before its first step.
+
+    Args:
+        kafka: how to reach Kafka.
+        topics: names of the topics.
+        settings: the solver's.
+        log: where it says what it does.
+        registry: looks up the schemas of records in Confluent framing, where there are any.
+        now_ms: the wall clock.
 
     Raises:
         InvalidInputError: the topic names cannot be used.
@@ -54,7 +54,7 @@ def make_worker(
             now_ms=now_ms,
             elapsed_us=stop_watch_us,
         ),
-        StateFold(table),
+        StateFold(table, registry),
         settings,
     )
 

@@ -11,8 +11,10 @@ Failure mode: the broker away, nothing is decided and nothing is lost; data plan
 the loop goes on where it stood when the broker answers. Where the pen was lost, the next epoch begins.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from headrace.schemas.bus.transactions import Committed, Failed, Fenced
 from headrace.schemas.errors import HeadraceError
@@ -26,6 +28,10 @@ from headrace.solver.core.tick_line import tick_line
 from headrace.solver.ports import Ports
 from headrace.solver.publish import NoPen, Pen, Unsound
 from headrace.solver.settings import SolverSettings
+
+if TYPE_CHECKING:
+    from headrace.schemas.dead_letters import Rejected
+    from headrace.schemas.raw import RawRecord
 
 IDLE_S = 0.2
 """Longest wait of one step: how soon a stop or a change of leadership is seen."""
@@ -48,6 +54,7 @@ class SolverWorker:
         self._next_tick_ms = 0
         self._publish_us = 0
         self._said = ""
+        self._unread: list[RawRecord] = []
 
     def run(self, stopped: Callable[[], bool]) -> None:
         """Work until told to stop.
@@ -70,15 +77,27 @@ class SolverWorker:
         self._read()
         if not self._ports.leadership.leads():
             self._stand_by("standing by: another solver leads, or the group is still forming")
-        elif not self._ports.inputs.caught_up:
+        elif self._pen is None and (self._unread or not self._ports.inputs.caught_up):
             self._say_once("reading the input topics to their end")
         elif self._pen is not None or self._take_pen(stopped):
             self._tick_if_due()
 
     def _read(self) -> None:
         wait_ms = self._next_tick_ms - self._ports.now_ms()
-        records = self._ports.inputs.poll(min(IDLE_S, max(0.0, wait_ms / 1000)) if self._pen else IDLE_S)
-        rejected = [(record, reject) for record in records if (reject := self._fold.offer(record)) is not None]
+        if not self._unread:
+            self._unread = self._ports.inputs.poll(min(IDLE_S, max(0.0, wait_ms / 1000)) if self._pen else IDLE_S)
+        rejected: list[tuple[RawRecord, Rejected]] = []
+        try:
+            while self._unread:
+                reject = self._fold.offer(self._unread[0])
+                record = self._unread.pop(0)
+                if reject is not None:
+                    rejected.append((record, reject))
+        except HeadraceError as error:
+            # The schema registry is away: this record is neither good nor bad yet, and those behind it must wait.
+            # Ticks go on over what is known, which ages, so that the weights are held in the end.
+            self._say_once("an input record cannot be judged yet", reason=str(error))
+            time.sleep(IDLE_S)
         if rejected:
             record, reject = rejected[0]
             self._ports.log.warning(

@@ -7,7 +7,10 @@ import pytest
 from solver_inputs import TOPICS, demand_state, engine_state, network_state, profile, raw, spec
 from solver_ticks import tick_of
 
+from headrace.schemas.avro_schemas import AvroSchema, raw_schema
 from headrace.schemas.bus.transactions import Committed, Failed, Fenced
+from headrace.schemas.codec import SchemaSource, encode_confluent
+from headrace.schemas.errors import HeadraceError
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.records import Record
 from headrace.schemas.weights import InputOffsets, Snapshot, SnapshotStatus
@@ -113,9 +116,9 @@ def heard(now_ms: int) -> tuple[Record, ...]:
     )
 
 
-def worker_in(world: World) -> SolverWorker:
+def worker_in(world: World, registry: SchemaSource | None = None) -> SolverWorker:
     ports = Ports(world, world, world, world, world, lambda: world.now_ms, lambda: world.now_ms * 1000)
-    return SolverWorker(ports, StateFold(TOPICS), SETTINGS)
+    return SolverWorker(ports, StateFold(TOPICS, registry), SETTINGS)
 
 
 @pytest.fixture(autouse=True)
@@ -273,6 +276,34 @@ def test_records_that_cannot_be_used_are_told_once_a_poll() -> None:
     run(worker_in(world), world, START_MS + 1_000)
     assert world.events("warning") == ["records of the input topics cannot be used; the ones before them stand"]
     assert world.written
+
+
+class MoodyRegistry:
+    """A schema registry that is away at first."""
+
+    away = True
+
+    def by_id(self, schema_id: int) -> AvroSchema | None:
+        assert schema_id == 5
+        if self.away:
+            raise HeadraceError("the registry is away")
+        return raw_schema("EngineSpec")
+
+    def by_guid(self, guid: bytes) -> AvroSchema | None:
+        raise AssertionError(guid)
+
+
+def test_a_record_that_waits_for_the_registry_is_not_lost() -> None:
+    registry, world = MoodyRegistry(), World(fresh=False, pens=[Pen(1, 0, None)])
+    others = [raw(record) for record in heard(START_MS)[1:]]
+    world.queue = [replace(raw(spec("e1")), value=encode_confluent(spec("e1"), 5)), *others]
+    worker = worker_in(world, registry)
+    worker.step(never)
+    worker.step(never)
+    assert world.events("info") == ["an input record cannot be judged yet", "reading the input topics to their end"] * 2
+    registry.away = False
+    worker.step(never)
+    assert [route.cluster for route in world.written[0].snapshot.routes] == ["A"]
 
 
 def test_a_solve_that_raised_is_an_error_in_the_log_and_the_weights_stand(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-from solver_inputs import NOW_MS
-
 from headrace.schemas.assembly import digest_of
 from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.ids import RouteKey
@@ -18,14 +16,18 @@ from headrace.schemas.weights import (
     Target,
 )
 from headrace.solver.core.tick import Tick, TickStamp
+from solver_inputs import NOW_MS
 
 Shares = Mapping[str, Mapping[str, int]]
 """Route as text -> engine -> weight in ppm."""
 
 
-def route_of(name: str, shares: Mapping[str, int], epoch: int, version: int) -> RouteWeights:
+def route_of(
+    name: str, shares: Mapping[str, int], epoch: int, version: int, before: Mapping[str, int] | None = None
+) -> RouteWeights:
+    was = before or {}
     targets = tuple(
-        Target(engine, None, ppm, ppm, ppm, 0.01, None, None, None, None, Reason.CHEAPEST, "by hand")
+        Target(engine, None, ppm, ppm, was.get(engine, 0), 0.01, None, None, None, None, Reason.CHEAPEST, "by hand")
         for engine, ppm in sorted(shares.items())
     )
     key = RouteKey(*name.split("|"))
@@ -43,8 +45,10 @@ def snapshot_of(
     routes: dict[bytes, RouteWeights] = {}
     for name, share in shares.items():
         old = kept.get(name.encode())
-        same = old is not None and {t.engine_id: t.weight_ppm for t in old.targets} == dict(share)
-        routes[name.encode()] = old if old is not None and same else route_of(name, share, stamp.epoch, stamp.version)
+        was = {} if old is None else {t.engine_id: t.weight_ppm for t in old.targets}
+        routes[name.encode()] = (
+            old if old is not None and was == dict(share) else route_of(name, share, stamp.epoch, stamp.version, was)
+        )
     changed = frozenset(key for key, route in routes.items() if route is not kept.get(key))
     commit = SnapshotCommit(
         stamp.epoch,

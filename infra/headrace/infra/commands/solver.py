@@ -1,0 +1,43 @@
+"""`headrace solver`: reads the state topics, computes the weights each period, publishes them as snapshots."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from headrace.infra.config import Config, config_options
+
+if TYPE_CHECKING:
+    from headrace.schemas.codec import SchemaSource
+
+
+@click.command()
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="debug tells every tick, info those that moved something.",
+)
+@config_options
+def command(*, config: Config, log_level: str) -> None:
+    """Run the solver until it is stopped (SIGTERM, SIGINT). Logs JSON lines to standard error.
+
+    A second one stands by and takes over when the first ends, unless solver.leader_election is off: then the one
+    started last takes over at once, and the one before it ends with status 1.
+
+    Example: headrace solver --set solver.period_ms=250
+    """
+    from headrace.infra.log_lines import open_log
+    from headrace.infra.stopping import stop_on_signals
+    from headrace.solver.serve import make_worker
+
+    stopped = stop_on_signals()
+    make_worker(config.kafka, config.topics, config.solver, open_log(log_level), _registry(config)).run(stopped)
+
+
+def _registry(config: Config) -> "SchemaSource | None":
+    if not config.registry.url:
+        return None
+    from headrace.schemas.bus.registry import Registry
+
+    return Registry(config.registry)

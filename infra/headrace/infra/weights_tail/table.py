@@ -1,0 +1,106 @@
+"""A snapshot for people: one table of the routes whose weights moved, or one line where none did."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+
+from rich.table import Table
+from rich.text import Text
+
+from headrace.infra.weights_tail.fold import Shown
+from headrace.schemas.ids import RouteKey
+from headrace.schemas.weights import PPM, RouteWeights, SnapshotCommit, SnapshotStatus, Target
+from headrace.solver.core.changes import weights_differ
+
+MAX_TARGETS = 20
+MAX_EXCLUDED = 5
+"""A route shows this many engines; the rest are counted."""
+
+_COLUMNS = ("route", "engine", "weight %", "before", "network ms", "TTFT ms", "load %", "why")
+_LEFT = ("route", "engine", "why")
+
+
+def table(shown: Shown, wanted: Callable[[RouteKey], bool]) -> Table | Text:
+    """Give the table of what moved since the snapshot before, or the line that says that nothing did."""
+    old = {route.route: route for route in shown.before.routes} if shown.before else {}
+    routes = [
+        route
+        for route in shown.written()
+        if wanted(route.route) and (route.route not in old or weights_differ(old[route.route], route))
+    ]
+    removed = [key for key in shown.removed() if wanted(RouteKey(*key.split("|")))]
+    if not routes and not removed:
+        return _nothing_moved(shown.snapshot.commit)
+    grid = Table(title=_title(shown.snapshot.commit), caption=_safe(shown.snapshot.commit.sentence))
+    for name in _COLUMNS:
+        grid.add_column(name, justify="left" if name in _LEFT else "right", overflow="fold")
+    for route in routes:
+        _add_route(grid, route, shown)
+    for key in removed:
+        grid.add_row(_safe(key), Text("gone", style="red"))
+    return grid
+
+
+def _nothing_moved(commit: SnapshotCommit) -> Text:
+    line = f"version {commit.version}: nothing moved"
+    if commit.status is SnapshotStatus.OPTIMAL:
+        return Text(line, style="dim")
+    return Text(f"{line}; {commit.status}: {commit.sentence}", style="yellow")
+
+
+def _title(commit: SnapshotCommit) -> Text:
+    at = datetime.fromtimestamp(commit.tick_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
+    style = "" if commit.status is SnapshotStatus.OPTIMAL else "yellow"
+    return Text(f"version {commit.version}, epoch {commit.epoch}, {commit.status}, {at} UTC", style=style)
+
+
+def _add_route(grid: Table, route: RouteWeights, shown: Shown) -> None:
+    new = route.version == shown.snapshot.commit.version
+    name: Text | str = _route_name(route)
+    rows = list(_target_rows(route.targets, new=new))
+    rows += [
+        (_safe(e.engine_id), Text("out", style="dim"), "", "", "", "", _safe(e.sentence))
+        for e in route.excluded[:MAX_EXCLUDED]
+    ]
+    if len(route.excluded) > MAX_EXCLUDED:
+        rows.append((f"and {len(route.excluded) - MAX_EXCLUDED} more", Text("out", style="dim"), "", "", "", "", ""))
+    if not rows:
+        rows = [("no engine", "", "", "", "", "", _safe(route.sentence))]
+    for i, row in enumerate(rows):
+        grid.add_row(name if i == 0 else "", *row, end_section=i == len(rows) - 1)
+
+
+def _target_rows(targets: Sequence[Target], *, new: bool) -> Iterable[tuple[Text | str, ...]]:
+    used = [t for t in targets if t.weight_ppm or (new and t.previous_ppm)]
+    used.sort(key=lambda t: (-t.weight_ppm, t.engine_id))
+    for t in used[:MAX_TARGETS]:
+        before_ppm = t.previous_ppm if new else t.weight_ppm
+        rose = t.weight_ppm - before_ppm
+        style = "" if rose == 0 else "bold green" if rose > 0 else "bold red"
+        yield (
+            _safe(t.engine_id),
+            Text(_percent(t.weight_ppm), style=style),
+            Text(_percent(before_ppm), style="dim"),
+            f"{1000 * t.network_s:.1f}",
+            "?" if t.ttft_s is None else f"{1000 * t.ttft_s:.0f}",
+            "?" if t.utilisation is None else f"{100 * t.utilisation:.0f}",
+            _safe(t.sentence),
+        )
+    if len(used) > MAX_TARGETS:
+        rest = sum(t.weight_ppm for t in used[MAX_TARGETS:])
+        yield (f"and {len(used) - MAX_TARGETS} more", _percent(rest), "", "", "", "", "")
+
+
+def _route_name(route: RouteWeights) -> Text:
+    name = Text(f"{route.route}\n{route.demand_rps:.1f} RPS")
+    if route.shed_ratio > 0:
+        name.append(f"\n{100 * route.shed_ratio:.1f} % refused", style="bold red")
+    return name
+
+
+def _percent(ppm: int) -> str:
+    return f"{100 * ppm / PPM:.2f}"
+
+
+def _safe(text: str) -> Text:
+    """Give a text that came over Kafka as it is: square brackets are no mark-up."""
+    return Text(text)

@@ -1,0 +1,188 @@
+"""What `headrace tail` shows: from where, which snapshots, and what of them."""
+
+import io
+
+import orjson
+import pytest
+from rich.console import Console
+
+from headrace.infra.weights_tail.fold import Notice, Shown, TailFold
+from headrace.infra.weights_tail.json_line import json_line
+from headrace.infra.weights_tail.since import Since, parse_since
+from headrace.infra.weights_tail.table import table
+from headrace.schemas.codec import encode
+from headrace.schemas.errors import InvalidInputError
+from headrace.schemas.ids import RouteKey
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.topics import WEIGHTS
+from headrace.schemas.weights import Snapshot, SnapshotStatus
+from headrace.solver.core.tick import Tick
+from solver_inputs import NOW_MS, TOPICS
+from solver_ticks import Shares, stamp, tick_of
+
+A, B = "tokyo|m|default", "paris|n|default"
+FIRST: Shares = {A: {"e1": 1_000_000}, B: {"e2": 1_000_000}}
+SECOND: Shares = {A: {"e1": 750_000, "e2": 250_000}, B: {"e2": 1_000_000}}
+
+
+def everything(_: RouteKey) -> bool:
+    return True
+
+
+def written(tick: Tick) -> list[RawRecord]:
+    routes = {route.key: route for route in tick.snapshot.routes}
+    pairs = [(key, encode(routes[key])) for key in sorted(tick.changed)] + [(key, None) for key in tick.removed]
+    pairs.append((tick.snapshot.commit.key, encode(tick.snapshot.commit)))
+    return [RawRecord(TOPICS[WEIGHTS].name, 0, i, NOW_MS, key, value) for i, (key, value) in enumerate(pairs)]
+
+
+def ticks(*shares: Shares) -> list[Tick]:
+    """One tick a second in one epoch, from version 1 at NOW_MS."""
+    made: list[Tick] = []
+    previous: Snapshot | None = None
+    for i, share in enumerate(shares):
+        made.append(tick_of(share, stamp(1, i + 1, NOW_MS + 1_000 * i), previous))
+        previous = made[-1].snapshot
+    return made
+
+
+def shown(fold: TailFold, *made: Tick) -> list[Shown | Notice]:
+    outcomes = [fold.offer(record) for tick in made for record in written(tick)]
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def text(event: Shown) -> str:
+    console = Console(file=io.StringIO(), width=160, color_system=None)
+    console.print(table(event, everything))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("given", "since"),
+    [
+        ("812", Since("812", version=812)),
+        ("5m", Since("5m", at_ms=1_000_000 - 300_000)),
+        ("1.5s", Since("1.5s", at_ms=998_500)),
+        ("1970-01-01T00:10:00", Since("1970-01-01T00:10:00", at_ms=600_000)),
+        ("1970-01-01T00:10:00+00:01", Since("1970-01-01T00:10:00+00:01", at_ms=540_000)),
+    ],
+)
+def test_a_tail_begins_at_a_version_an_age_or_an_instant(given: str, since: Since) -> None:
+    assert parse_since(given, 1_000_000) == since
+
+
+def test_anything_else_is_refused_with_what_would_do() -> None:
+    with pytest.raises(InvalidInputError, match="--since is 'yesterday'; expected a version"):
+        parse_since("yesterday", 0)
+
+
+def test_without_since_history_is_silent_and_the_newest_snapshot_comes_first_and_whole() -> None:
+    fold = TailFold(None)
+    one, two, three = ticks(FIRST, SECOND, FIRST)
+    assert shown(fold, one, two) == []
+    first = fold.reach_end()
+    assert isinstance(first, Shown)
+    assert (first.snapshot, first.before) == (two.snapshot, None)
+    assert len(first.written()) == 2
+    assert shown(fold, three) == [Shown(three.snapshot, two.snapshot)]
+    assert fold.reach_end() is None
+
+
+def test_before_any_snapshot_it_says_so_and_shows_the_first_that_comes() -> None:
+    fold = TailFold(None)
+    assert fold.reach_end() == Notice("there is no snapshot yet")
+    (one,) = ticks(FIRST)
+    assert shown(fold, one) == [Shown(one.snapshot, None)]
+
+
+def test_since_a_version_everything_from_it_on_is_shown() -> None:
+    fold = TailFold(parse_since("2", 0))
+    one, two, three = ticks(FIRST, SECOND, FIRST)
+    assert shown(fold, one, two, three) == [Shown(two.snapshot, None), Shown(three.snapshot, two.snapshot)]
+    assert fold.reach_end() is None
+
+
+def test_since_an_instant_that_lies_ahead_it_names_the_newest_and_waits() -> None:
+    fold = TailFold(parse_since("1970-01-01T01:00:00Z", 0))
+    assert shown(fold, *ticks(FIRST)) == []
+    assert fold.reach_end() == Notice("no snapshot since 1970-01-01T01:00:00Z yet; the newest is version 1")
+
+
+def test_a_set_that_cannot_be_proved_is_a_notice_only_once_history_is_over() -> None:
+    one, two, three = ticks(FIRST, SECOND, FIRST)
+    torn = written(two)[-1:]
+    fold = TailFold(None)
+    shown(fold, one)
+    assert [fold.offer(record) for record in torn] == [None]
+    live = TailFold(None)
+    shown(live, one)
+    live.reach_end()
+    (notice,) = [live.offer(record) for record in torn]
+    assert isinstance(notice, Notice)
+    assert notice.sentence.startswith("a snapshot was refused, as every reader would: commit.digest is ")
+    assert three.snapshot.commit.version == 3
+
+
+def test_folding_the_lines_gives_the_snapshot() -> None:
+    fold = TailFold(parse_since("0", 0))
+    lines = [
+        orjson.loads(json_line(event, everything))
+        for event in shown(fold, *ticks(FIRST, SECOND, {A: SECOND[A]}))
+        if isinstance(event, Shown)
+    ]
+    assert [[route["cluster"] for route in line["routes"]] for line in lines] == [["paris", "tokyo"], ["tokyo"], []]
+    assert [line["removed"] for line in lines] == [[], [], [B]]
+    assert [line["commit"]["version"] for line in lines] == [1, 2, 3]
+    assert [t["weight_ppm"] for t in lines[1]["routes"][0]["targets"]] == [750_000, 250_000]
+
+
+def test_a_filter_leaves_out_routes_and_never_lines() -> None:
+    one, two = ticks(FIRST, {A: FIRST[A]})
+    first, second = shown(TailFold(parse_since("0", 0)), one, two)
+    assert isinstance(first, Shown)
+    assert isinstance(second, Shown)
+    line = orjson.loads(json_line(first, lambda route: route.model == "n"))
+    assert [route["cluster"] for route in line["routes"]] == ["paris"]
+    assert orjson.loads(json_line(second, lambda route: route.model == "m"))["removed"] == []
+
+
+def test_the_table_shows_what_moved_with_the_weight_before_and_why() -> None:
+    one, two = ticks(FIRST, SECOND)
+    lines = text(Shown(two.snapshot, one.snapshot)).splitlines()
+    assert "version 2, epoch 1, OPTIMAL, 00:16:41.000 UTC" in lines[0]
+    assert not any("paris" in line for line in lines)
+    (row,) = [line for line in lines if "tokyo|m|default" in line]
+    assert [cell.strip() for cell in row.strip("│").split("│")][1:5] == ["e1", "75.00", "100.00", "10.0"]
+
+
+def test_two_snapshots_without_a_difference_are_one_line() -> None:
+    one, two = ticks(FIRST, FIRST)
+    assert text(Shown(two.snapshot, one.snapshot)) == "version 2: nothing moved\n"
+
+
+def test_a_hold_is_said_even_where_nothing_moved() -> None:
+    (one,) = ticks(FIRST)
+    held = tick_of(FIRST, stamp(1, 2, NOW_MS + 1_000), one.snapshot, SnapshotStatus.HELD)
+    assert text(Shown(held.snapshot, one.snapshot)) == "version 2: nothing moved; HELD: by hand\n"
+
+
+def test_a_route_that_is_gone_and_one_that_is_refused_are_told() -> None:
+    one, two = ticks(FIRST, {A: {}})
+    lines = text(Shown(two.snapshot, one.snapshot))
+    assert "100.0 % refused" in lines
+    assert "no engine" in lines
+    assert any(B in line and "gone" in line for line in lines.splitlines())
+
+
+def test_square_brackets_from_kafka_are_no_mark_up() -> None:
+    (one,) = ticks({A: {"e[red]1": 1_000_000}})
+    assert "e[red]1" in text(Shown(one.snapshot, None))
+
+
+def test_many_engines_are_cut_and_counted() -> None:
+    share = {f"e{i:03}": 40_000 for i in range(25)}
+    (one,) = ticks({A: share})
+    lines = text(Shown(one.snapshot, None))
+    assert "and 5 more" in lines
+    assert "20.00" in lines
