@@ -96,7 +96,7 @@ def _entries(
         problems.append(f"{section} is {given!r}; expected a list of tables")
         return {}
     found: dict[str, R] = {}
-    for i, entry in enumerate(cast("list[Any]", given)):
+    for i, entry in enumerate(cast("Sequence[Any]", given)):
         filled: Any = {**defaults, **cast("dict[str, Any]", entry)} if isinstance(entry, dict) else entry
         try:
             found[f"{section}.{i}"] = pydantic.TypeAdapter(kind).validate_python(filled)

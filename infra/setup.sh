@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Sets a fresh machine up, step by step, and says what to do where a step fails. `make` calls it.
+#   setup.sh python VENV   the virtual environment VENV, with headrace and everything it may use, pinned versions
+#   setup.sh java          Java 17 and Maven are here
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly MIN_PYTHON="3.11" MIN_JAVA=17
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+say() { printf 'setup: %s\n' "$*"; }
+
+fail() {
+  printf 'setup: %s\n' "$1" >&2
+  shift
+  printf '  %s\n' "$@" >&2
+  exit 1
+}
+
+find_python() {
+  local name
+  for name in python3.13 python3.12 python3.11 python3; do
+    if command -v "$name" >/dev/null 2>&1 &&
+      "$name" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then
+      command -v "$name"
+      return
+    fi
+  done
+  fail "headrace needs Python $MIN_PYTHON to 3.13, and none is on PATH. Get one:" \
+    "Debian 12, Ubuntu 24.04: sudo apt-get install python3 python3-venv" \
+    "Fedora:                  sudo dnf install python3" \
+    "macOS:                   brew install python@3.12" \
+    "elsewhere:               https://www.python.org/downloads"
+}
+
+make_venv() {
+  local python=$1 venv=$2 version
+  version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  if [[ -x $venv/bin/python ]] && "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
+    return
+  fi
+  say "creating $venv with $python ($version)"
+  rm -rf "$venv"
+  "$python" -m venv "$venv" >"$log" 2>&1 || {
+    rm -rf "$venv"
+    fail "$python could not create $venv; most often its venv module is a package of its own:" \
+      "Debian, Ubuntu: sudo apt-get install python$version-venv" \
+      "what it said:" "$(tail -n 5 "$log")"
+  }
+}
+
+install_python() {
+  local venv=${1:?usage: setup.sh python VENV} python
+  python=$(find_python)
+  make_venv "$python" "$venv"
+  say "installing headrace with its pinned dependencies into $venv (about 100 packages, some 250 MB; minutes, once)"
+  local started=$SECONDS
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --progress-bar off \
+    --constraint infra/constraints.txt --editable '.[all,dev]' >"$log" 2>&1 &
+  local pip=$!
+  while kill -0 "$pip" 2>/dev/null; do
+    sleep 1
+    (((SECONDS - started) % 15)) || say "still installing, $((SECONDS - started)) s"
+  done
+  wait "$pip" || fail "pip could not install the dependencies; see what it said, mend it, and run \`make setup\` again:" \
+    "no network or a proxy: pip reads HTTPS_PROXY and its own configuration" \
+    "what it said:" "$(tail -n 15 "$log")"
+  say "installed in $((SECONDS - started)) s"
+}
+
+check_java() {
+  local java=${JAVA_HOME:+$JAVA_HOME/bin/java} maven=${MAVEN_HOME:+$MAVEN_HOME/bin/mvn} version
+  [[ -x $java ]] || java=$(command -v java || true)
+  [[ -x $maven ]] || maven=$(command -v mvn || true)
+  version=0
+  if [[ -n $java ]]; then
+    version=$("$java" -version 2>&1 | sed -nE 's/.*version "(1\.)?([0-9]+).*/\2/p' | head -n 1)
+  fi
+  if ((${version:-0} < MIN_JAVA)); then
+    fail "the tests start Apache Kafka, which needs Java $MIN_JAVA or later; found: ${java:-none} ${version:-}. Get it:" \
+      "Debian, Ubuntu: sudo apt-get install openjdk-17-jre-headless" \
+      "Fedora:         sudo dnf install java-17-openjdk-headless" \
+      "macOS:          brew install openjdk@17" \
+      "elsewhere:      https://adoptium.net" \
+      "Without Java: \`make check\` and \`make demo\` need none."
+  fi
+  if [[ -z $maven ]]; then
+    fail "Kafka's jars are fetched by Maven, and no mvn is on PATH. Get it:" \
+      "Debian, Ubuntu: sudo apt-get install maven" \
+      "Fedora:         sudo dnf install maven" \
+      "macOS:          brew install maven" \
+      "elsewhere:      https://maven.apache.org/install.html" \
+      "Without Maven: \`make check\` and \`make demo\` need none."
+  fi
+}
+
+case ${1:-} in
+  python) install_python "${2:-}" ;;
+  java) check_java ;;
+  *) fail "usage: infra/setup.sh python VENV | java" "what was asked for: ${1:-nothing}" ;;
+esac
