@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 import structlog
+from structlog.tracebacks import ExceptionDictTransformer
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -23,7 +24,8 @@ def open_log(level: str = "info") -> Any:  # noqa: ANN401 - structlog's logger i
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-            structlog.processors.dict_tracebacks,
+            # Without the frames' variables: they may hold passwords.
+            structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
             _event_first,
             structlog.processors.JSONRenderer(serializer=_dumps),
         ],
