@@ -33,7 +33,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 
 types: setup
-	$(BIN)/mypy -p headrace
+	$(BIN)/mypy schemas streams solver infra
 	$(BIN)/pyright --warnings
 
 imports: setup
