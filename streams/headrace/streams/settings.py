@@ -28,9 +28,11 @@ class StreamsSettings:
         batch_max: most signals that are folded before the states they touch are written.
         batch_wait_ms: longest time that a signal waits for others to be folded with.
         group_id: consumer group of the workers; also the name of the Faust application.
+        session_timeout_ms: silence after which the broker takes a dead worker's partitions away; at least what the
+            broker allows (Kafka's `group.min.session.timeout.ms`, 6 s).
         data_dir: folder for Faust's own files; it is made if it is not there. Nothing that matters is kept in it.
-        stall_ms: age of the oldest unprocessed signal from which the watchdog ends the process.
-        fleet_wait_ms: longest time that the start waits for the fleet topic to be read to its end.
+        stall_ms: time without progress while signals wait, from which the watchdog ends the process.
+        start_wait_ms: longest time that the start waits for the topics, and for the fleet to be read to its end.
     """
 
     window_ms: Annotated[int, Ge(1_000), Le(600_000)] = 10_000
@@ -45,9 +47,10 @@ class StreamsSettings:
     batch_max: Annotated[int, Ge(1), Le(100_000)] = 2_000
     batch_wait_ms: Annotated[int, Ge(1), Le(10_000)] = 100
     group_id: str = "headrace-streams"
+    session_timeout_ms: Annotated[int, Ge(1_000), Le(1_800_000)] = 10_000
     data_dir: str = ".headrace/streams"
     stall_ms: Annotated[int, Ge(5_000), Le(3_600_000)] = 60_000
-    fleet_wait_ms: Annotated[int, Ge(1_000), Le(600_000)] = 60_000
+    start_wait_ms: Annotated[int, Ge(1_000), Le(600_000)] = 60_000
 
     def __post_init__(self) -> None:
         """Hold the lengths against each other.

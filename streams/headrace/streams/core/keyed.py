@@ -9,7 +9,7 @@ dropped when its partition is revoked or its engine leaves the fleet, and never 
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from headrace.schemas.check_signals import Signal
 from headrace.schemas.check_state import State
@@ -49,7 +49,7 @@ class Kind:
     """One signals topic's fold: its records, and how a key's accumulator begins and goes on."""
 
     signal: type[Signal]
-    state: type[State]
+    state: type[Any]
     begin: Callable[[Any, StreamsSettings], Accumulator]
     resume: Callable[[Any, StreamsSettings], Accumulator]
 
@@ -123,7 +123,8 @@ class KeyedFold:
         Raises:
             UnreadableError: the bytes are of another hand.
         """
-        return cast("State", must(decode(self.kind.state, value)))
+        state: State = must(decode(self.kind.state, value))
+        return state
 
     def forget(self, key: bytes) -> None:
         """Drop a key's accumulator: its state was deleted."""

@@ -1,0 +1,92 @@
+"""The Faust application: what is switched off, what is translated, and a table over each of our state topics.
+
+Import only after the event loop's policy is set: Faust binds to it.
+"""
+
+from pathlib import Path
+from typing import Any, cast
+
+import faust
+from faust.types import AppT, TopicT
+from faust.types.tables import TableT
+from yarl import URL
+
+from headrace.schemas.bus.security import read_security
+from headrace.schemas.bus.settings import KafkaSettings
+from headrace.schemas.topics import Topic
+from headrace.streams.credentials import faust_credentials
+from headrace.streams.settings import StreamsSettings
+
+EMBEDDED_SESSION_TIMEOUT_MS = 6_000
+"""The embedded broker's first join takes half of the session timeout."""
+MAX_BYTES = 8 * 1024 * 1024
+REQUEST_TIMEOUT_S = 30.0
+COMMIT_EVERY_S = 1.0
+
+
+def make_app(kafka: KafkaSettings, settings: StreamsSettings) -> AppT:
+    """Give the application, not started. Its data folder is made, since Faust makes only the last part of it."""
+    folder = Path(settings.data_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    embedded = kafka.broker == "embedded"
+    session_s = (EMBEDDED_SESSION_TIMEOUT_MS if embedded else settings.session_timeout_ms) / 1000
+    return faust.App(
+        settings.group_id,
+        broker=[URL(f"aiokafka://{address.strip()}") for address in kafka.bootstrap_servers.split(",")],
+        broker_client_id=kafka.client_id,
+        broker_credentials=faust_credentials(read_security(kafka.options)),
+        broker_session_timeout=session_s,
+        broker_heartbeat_interval=session_s / 4,
+        broker_commit_interval=COMMIT_EVERY_S,
+        consumer_auto_offset_reset="earliest",
+        consumer_max_fetch_size=MAX_BYTES,
+        datadir=folder,
+        store="memory://",
+        # Faust's web server binds every interface; its leader topic and topic creation are not ours to have.
+        web_enabled=False,
+        topic_disable_leader=True,
+        topic_allow_declare=False,
+        table_standby_replicas=0,
+        producer_acks=-1,
+        producer_linger=0.0,
+        producer_request_timeout=REQUEST_TIMEOUT_S,
+        producer_max_request_size=MAX_BYTES,
+        # Recovery asks the embedded broker for the last offset, and gets the base of its last batch.
+        producer_max_batch_size=1 if embedded else MAX_BYTES // 8,
+        stream_recovery_delay=0.0,
+        stream_wait_empty=True,
+        cython_optimizations=True,
+        worker_redirect_stdouts=False,
+    )
+
+
+def signals_topic(app: AppT, topic: Topic) -> TopicT:
+    """Give a signals topic as raw bytes: what is malformed is our own to refuse, Faust would skip it."""
+    return app.topic(
+        topic.name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw", allow_empty=True
+    )
+
+
+def state_table(app: AppT, topic: Topic, partitions: int) -> TableT[bytes, bytes]:
+    """Give the table whose changelog is our own compacted topic, under our name."""
+    changelog = app.topic(
+        topic.name,
+        partitions=partitions,
+        key_type=bytes,
+        value_type=bytes,
+        key_serializer="raw",
+        value_serializer="raw",
+        compacting=True,
+        acks=False,
+        internal=True,
+        allow_empty=True,
+    )
+    made: Any = app.Table(
+        topic.role,
+        key_type=bytes,
+        value_type=bytes,
+        changelog_topic=changelog,
+        partitions=partitions,
+        use_partitioner=True,
+    )
+    return cast("TableT[bytes, bytes]", made)

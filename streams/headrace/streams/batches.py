@@ -1,0 +1,46 @@
+"""A bounded buffer between a stream that gives one item at a time and a fold that takes many.
+
+    add() waits while `limit` items are held          take() gives what came within `wait_s` of the first, or `limit`
+
+Faust's own `take_events` acknowledges a batch when its body is left, by an exception or a cancellation too: a batch
+that was not written would be lost. Here taking acknowledges nothing; that is the fold's own last step.
+"""
+
+import asyncio
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Batches(Generic[T]):
+    """Items between one producer task and one consumer task of the same event loop."""
+
+    def __init__(self, limit: int, wait_s: float) -> None:
+        self._limit = limit
+        self._wait_s = wait_s
+        self._items: list[T] = []
+        self._some = asyncio.Event()
+        self._full = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    async def add(self, item: T) -> None:
+        """Hold an item, waiting while the buffer is full."""
+        await self._room.wait()
+        self._items.append(item)
+        self._some.set()
+        if len(self._items) >= self._limit:
+            self._room.clear()
+            self._full.set()
+
+    async def take(self, idle_s: float) -> list[T]:
+        """Give the held items in order; an empty list when none came within `idle_s`."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._some.wait(), idle_s)
+            await asyncio.wait_for(self._full.wait(), self._wait_s)
+        taken, self._items = self._items, []
+        self._some.clear()
+        self._full.clear()
+        self._room.set()
+        return taken

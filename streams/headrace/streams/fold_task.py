@@ -1,0 +1,141 @@
+"""One signals topic: events to batches, batches through the fold, states and dead letters to Kafka, then the offsets.
+
+    agent -> Batches -> KeyedFold -> table and state topic, dead letters -> delivered -> acknowledged
+
+The last two in this order: a crash between them delivers the batch again, and the offset inside each state drops it.
+An event of an earlier generation of the group is dropped and not acknowledged: it comes again, to whoever owns its
+partition now, and folding it out of order would make the guard drop those before it.
+"""
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from faust.types import AppT, EventT
+from faust.types.tables import TableT
+
+from headrace.schemas.codec import encode
+from headrace.schemas.dead_letters import DeadLetter
+from headrace.schemas.raw import RawRecord
+from headrace.streams.batches import Batches
+from headrace.streams.core.keyed import KeyedFold
+from headrace.streams.core.partitioner import partition_of
+from headrace.streams.delivery import Outgoing, deliver
+from headrace.streams.fleet_watch import FleetWatch
+from headrace.streams.ports import Log
+from headrace.streams.progress import Progress
+
+IDLE_S = 0.25
+
+Event = EventT[Any]
+
+
+class FoldTask:
+    """The live fold of one signals topic."""
+
+    def __init__(  # noqa: PLR0913 - composed by its constructor, each part once
+        self,
+        app: AppT,
+        fold: KeyedFold,
+        table: TableT[bytes, bytes],
+        *,
+        topics: tuple[str, str, str],
+        batches: Batches[Event],
+        fleet: FleetWatch | None,
+        progress: Progress,
+        log: Log,
+    ) -> None:
+        self._app = app
+        self._fold = fold
+        self._table = table
+        self._signals, self._state, self._dead_letters = topics
+        self._batches = batches
+        self._fleet = fleet
+        self._progress = progress
+        self._log = log
+        self._swept: tuple[int, int] | None = None
+
+    async def receive(self, stream: Any) -> None:  # noqa: ANN401 - Faust's stream type lacks `noack`
+        """Be the agent: hand every event on, acknowledging none."""
+        async for event in stream.noack().events():
+            await self._batches.add(event)
+
+    async def run(self) -> None:
+        """Fold until cancelled."""
+        while True:
+            events = await self._batches.take(IDLE_S)
+            await self._sweep()
+            current = [e for e in events if e.message.generation_id == self._app.consumer_generation_id]
+            if current:
+                await self._process(current)
+
+    def revoked(self, partitions: Container[int]) -> None:
+        """Drop what is kept of partitions that other workers own now."""
+        kept = [partition for partition in range(self._fold.partitions) if partition not in partitions]
+        self._fold.keep_partitions(kept)
+
+    async def _process(self, events: Sequence[Event]) -> None:
+        folded = self._fold.fold(map(raw_record, events), self._stored, self._fleet)
+        partitions = self._fold.partitions
+        outgoing = [
+            Outgoing(self._state, partition_of(key, partitions), key, value) for key, value in folded.states.items()
+        ]
+        for key, value in folded.states.items():
+            self._table.data[key] = value
+        outgoing += [_refused(self._dead_letters, letter) for letter in folded.rejected]
+        await deliver(self._app.producer, outgoing, self._log)
+        for event in events:
+            event.ack()
+        self._progress.processed(self._signals, ((e.message.partition, e.message.offset) for e in events), folded)
+        for letter in folded.rejected[:1]:
+            self._log.warning(
+                "signals refused",
+                topic=self._signals,
+                refused=len(folded.rejected),
+                first=letter.reason,
+                detail=letter.detail,
+            )
+
+    async def _sweep(self) -> None:
+        """Delete the state of every engine that left the fleet; looked for when the fleet or the assignment changed."""
+        if self._fleet is None or not self._app.tables.actives_ready:
+            return
+        version = self._fleet.version, self._app.consumer_generation_id
+        if version == self._swept:
+            return
+        owned = {tp.partition for tp in self._app.consumer.assignment() if tp.topic == self._signals}
+        gone = [key for key in self._table.data if key not in self._fleet and self._owns(owned, key)]
+        for key in gone:
+            self._fold.forget(key)
+            del self._table.data[key]
+        partitions = self._fold.partitions
+        tombstones = [Outgoing(self._state, partition_of(key, partitions), key, None) for key in gone]
+        await deliver(self._app.producer, tombstones, self._log)
+        if gone:
+            self._log.info("engines left the fleet", states_deleted=len(gone))
+        self._swept = version
+
+    def _owns(self, owned: Container[int], key: bytes) -> bool:
+        return partition_of(key, self._fold.partitions) in owned
+
+    def _stored(self, key: bytes) -> bytes | None:
+        return self._table.data.get(key)
+
+
+def raw_record(event: Event) -> RawRecord:
+    """Give a Faust event as it lay in the log. Its time stamp comes in seconds, exact to the millisecond."""
+    message = event.message
+    headers = message.headers or ()
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return RawRecord(
+        topic=message.topic,
+        partition=message.partition,
+        offset=message.offset,
+        timestamp_ms=round(message.timestamp * 1000),
+        key=message.key,
+        value=message.value,
+        headers=tuple(pairs),
+    )
+
+
+def _refused(topic: str, letter: DeadLetter) -> Outgoing:
+    return Outgoing(topic, None, letter.key, encode(letter))

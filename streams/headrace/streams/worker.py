@@ -1,0 +1,213 @@
+"""`headrace streams`: one process that folds signals into state, until it is stopped.
+
+    topics there, partitions match  ->  fleet read to its end  ->  Faust joins the group, recovers its tables  ->  ready
+
+It ends in good order when asked, and at once (status 1) when something breaks that must not: nothing is acknowledged
+that was not written, so ending at once is always safe, and whatever supervises the process starts it again.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
+
+import uvloop
+
+from headrace.schemas.bus.compacted import CompactedReader
+from headrace.schemas.bus.settings import KafkaSettings
+from headrace.schemas.codec import SchemaSource
+from headrace.schemas.errors import HeadraceError
+from headrace.schemas.topics import DEAD_LETTERS, FLEET, SIGNALS_ENGINE, STATE_OF, Topic, TopicSettings, topic_table
+from headrace.streams.batches import Batches
+from headrace.streams.core.keyed import KINDS, KeyedFold
+from headrace.streams.fleet_watch import FleetWatch
+from headrace.streams.ports import Log
+from headrace.streams.progress import Place, Progress
+from headrace.streams.settings import StreamsSettings
+from headrace.streams.topic_check import wait_for_topics
+from headrace.streams.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from faust.types import AppT
+
+    from headrace.streams.fold_task import FoldTask
+
+TICK_S = 0.1
+STOP_S = 20.0
+FAILED = 1
+
+
+class StreamsError(HeadraceError):
+    """The worker could not start."""
+
+
+def run_streams(
+    kafka: KafkaSettings,
+    topics: TopicSettings,
+    settings: StreamsSettings,
+    log: Log,
+    stopped: Callable[[], bool],
+    registry: SchemaSource | None = None,
+) -> None:
+    """Run until `stopped` says so. To be called in the main thread of a process of its own.
+
+    Raises:
+        TopicsError: topics are missing, or partitions differ.
+        StreamsError: the fleet topic could not be read in time.
+        InvalidInputError: the security options cannot be used with Faust.
+    """
+    partitions = wait_for_topics(kafka, topics, settings.start_wait_ms / 1000)
+    _quieten()
+    # Before Faust is imported: it binds to the policy.
+    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())  # pyright: ignore[reportDeprecated] - Faust's threads make their loops by it
+    worker = _Worker(kafka, topics, settings, log, dict(partitions))
+    asyncio.run(worker.run(stopped, registry))
+
+
+class _Worker:
+    """The parts of one process, and the order in which they start and stop."""
+
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        topics: TopicSettings,
+        settings: StreamsSettings,
+        log: Log,
+        partitions: dict[str, int],
+    ) -> None:
+        self._kafka = kafka
+        self._table = topic_table(topics)
+        self._settings = settings
+        self._log = log
+        self._partitions = partitions
+        self._progress = Progress()
+
+    async def run(self, stopped: Callable[[], bool], registry: SchemaSource | None) -> None:
+        reader = CompactedReader(self._kafka, (self._table[FLEET].name,), on_error=self._client_error)
+        fleet = FleetWatch(reader, self._log, registry)
+        following = asyncio.create_task(fleet.run())
+        watchdog = Watchdog(self._kafka, self._settings.group_id, self._settings.stall_ms, self._progress)
+        try:
+            if not await self._fleet_is_read(fleet, following, stopped):
+                return
+            app, folds = self._compose(fleet, registry)
+            await self._serve(app, folds, following, watchdog, stopped)
+        finally:
+            following.cancel()
+            with suppress(asyncio.CancelledError):
+                await following
+            reader.close()
+            watchdog.close()
+
+    async def _fleet_is_read(
+        self, fleet: FleetWatch, following: "asyncio.Task[None]", stopped: Callable[[], bool]
+    ) -> bool:
+        waited_s = 0.0
+        while not fleet.caught_up.is_set():
+            if following.done():
+                following.result()
+            if stopped():
+                return False
+            if waited_s > self._settings.start_wait_ms / 1000:
+                raise StreamsError(f"{self._table[FLEET].name} was not read to its end in {waited_s:.0f} s")
+            await asyncio.sleep(TICK_S)
+            waited_s += TICK_S
+        return True
+
+    def _compose(self, fleet: FleetWatch, registry: SchemaSource | None) -> "tuple[AppT, list[FoldTask]]":
+        from headrace.streams.app import make_app  # noqa: PLC0415 - Faust is imported after the loop's policy is set
+
+        app = make_app(self._kafka, self._settings)
+        folds = [self._fold(app, role, fleet if role == SIGNALS_ENGINE else None, registry) for role in STATE_OF]
+
+        async def revoked(_: object, revoked: Collection[Any], **__: object) -> None:
+            names = {self._table[role].name: fold for role, fold in zip(STATE_OF, folds, strict=True)}
+            for name, fold in names.items():
+                fold.revoked({tp.partition for tp in revoked if tp.topic == name})
+            self._progress.forget((tp.topic, tp.partition) for tp in revoked)
+
+        async def assigned(_: object, assigned: Collection[Any], **__: object) -> None:
+            self._progress.moved()
+            self._log.info("partitions assigned", partitions=len(self._signals_of(assigned)))
+
+        app.on_partitions_revoked.connect(cast("Any", revoked), weak=False)
+        app.on_partitions_assigned.connect(cast("Any", assigned), weak=False)
+        return app, folds
+
+    def _fold(self, app: "AppT", role: str, fleet: FleetWatch | None, registry: SchemaSource | None) -> "FoldTask":
+        from headrace.streams.app import signals_topic, state_table  # noqa: PLC0415 - as above
+        from headrace.streams.fold_task import FoldTask  # noqa: PLC0415 - as above
+
+        signals: Topic = self._table[role]
+        state: Topic = self._table[STATE_OF[role]]
+        fold = FoldTask(
+            app,
+            KeyedFold(KINDS[role], self._settings, self._partitions[role], registry),
+            state_table(app, state, self._partitions[role]),
+            topics=(signals.name, state.name, self._table[DEAD_LETTERS].name),
+            batches=Batches(self._settings.batch_max, self._settings.batch_wait_ms / 1000),
+            fleet=fleet,
+            progress=self._progress,
+            log=self._log,
+        )
+        app.agent(signals_topic(app, signals), name=f"fold {role}", concurrency=1)(fold.receive)
+        return fold
+
+    async def _serve(
+        self,
+        app: "AppT",
+        folds: "list[FoldTask]",
+        following: "asyncio.Task[None]",
+        watchdog: Watchdog,
+        stopped: Callable[[], bool],
+    ) -> None:
+        parts = {"fleet": following}
+        parts |= {f"fold of {role}": asyncio.create_task(f.run()) for role, f in zip(STATE_OF, folds, strict=True)}
+        starting = asyncio.create_task(app.start())
+        ready = False
+        while not stopped():
+            for name, task in {**parts, "start of Faust": starting}.items():
+                if task.done() and task.exception() is not None:
+                    self._die(f"{name} broke", task.exception())
+            if app.crashed:
+                self._die("Faust crashed", app.crash_reason)
+            if not ready and starting.done():
+                ready = True
+                owned = self._signals_of(app.consumer.assignment())
+                self._log.info("streams ready", partitions=len(owned), pid=os.getpid())
+            if ready and await watchdog.is_stalled(self._signals_of(app.consumer.assignment())):
+                self._die(f"signals wait and nothing moved for {self._settings.stall_ms} ms", None)
+            await asyncio.sleep(TICK_S)
+        await self._stop(app, starting, list(parts.values())[1:])
+
+    async def _stop(self, app: "AppT", starting: "asyncio.Task[Any]", folding: "list[asyncio.Task[None]]") -> None:
+        """Stop Faust while the folds still run: it waits for what they hold, and commits it."""
+        try:
+            await asyncio.wait_for(app.stop(), STOP_S)
+        except TimeoutError:
+            self._die(f"Faust did not stop within {STOP_S:g} s", None)
+        for task in (*folding, starting):
+            task.cancel()
+        await asyncio.gather(*folding, starting, return_exceptions=True)
+        self._log.info("streams stopped", **self._progress.counts())
+
+    def _signals_of(self, assigned: Collection[Any]) -> list[Place]:
+        names = {self._table[role].name for role in STATE_OF}
+        return sorted((tp.topic, tp.partition) for tp in assigned if tp.topic in names)
+
+    def _client_error(self, sentence: str) -> None:
+        self._log.debug("kafka client", error=sentence)
+
+    def _die(self, why: str, error: BaseException | None) -> None:
+        """End at once. Faust's own way out would acknowledge what it holds."""
+        self._log.error(why, error=repr(error), exc_info=error, **self._progress.counts())
+        os._exit(FAILED)
+
+
+def _quieten() -> None:
+    """Keep the libraries to their warnings; aiokafka's debug records alone cost an eighth of the throughput."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    for name in ("aiokafka", "faust", "mode", "asyncio"):
+        logging.getLogger(name).setLevel(logging.WARNING)
