@@ -10,7 +10,7 @@ import numpy as np
 from headrace.schemas.weights import Excluded, FallbackTarget, RouteWeights, Target
 from headrace.solver.core.apportion import weigh
 from headrace.solver.core.fallback import Fallbacks
-from headrace.solver.core.layout import Entries, Layout
+from headrace.solver.core.layout import Entries, Ints, Layout
 from headrace.solver.core.load_cost import MS
 from headrace.solver.core.plan import Plan
 from headrace.solver.core.predictions import predict
@@ -85,11 +85,11 @@ class RouteWriter:
         # An engine that lost all its weight stays listed once, with the reason why.
         for e in self._warm_engines(row):
             listed.setdefault(e, 0)
-        pairs = self._layout.pairs_of(row)
-        pools = self._layout.pair_pool[pairs]
+        first = int(self._layout.row_start[row])
+        pools: Ints = self._layout.pair_pool[self._layout.pairs_of(row)]
         made: list[Target] = []
         for e in sorted(listed):
-            pair = int(pairs.start + np.searchsorted(pools, self._layout.engine_pool[e]))
+            pair = first + int(np.searchsorted(pools, int(self._layout.engine_pool[e])))
             made.append(self._target(row, pair, e, listed[e], before.get(self._layout.engines[e].engine_id, 0)))
         return tuple(made)
 

@@ -1,0 +1,53 @@
+"""An explanation in three plain sentences: the price, what was rejected, what binds and what would help."""
+
+from headrace.solver.core.explanation import Alternative, Explanation
+
+
+def three_sentences(e: Explanation, total_rps: float) -> tuple[str, str, str]:
+    """Give the sentences; `total_rps` is the demand of all routes."""
+    return _price(e), _rejected(e), _help(e, total_rps)
+
+
+def _price(e: Explanation) -> str:
+    where = f"{e.route.cluster} for {e.route.model} ({e.route.request_class})"
+    if e.terms is None or e.utilisation is None:
+        why = "no reason is known" if e.excluded is None else f"{e.excluded.reason}, {e.excluded.sentence}"
+        return f"{where} may not use {e.engine_id}: {why}."
+    t = e.terms
+    parts = [f"{t.network_ms:.1f} ms network", f"{t.engine_ms:.0f} ms engine at {e.utilisation * 100:.0f} % load"]
+    if abs(t.congestion_ms) >= 0.05:
+        parts.append(f"{t.congestion_ms:.0f} ms more waiting for others there")
+    if t.scarcity_ms >= 0.05:
+        parts.append(f"{t.scarcity_ms:.0f} ms because it is full")
+    if abs(t.move_ms) >= 0.05:
+        parts.append(f"{t.move_ms:.0f} ms for leaving a warm cache")
+    sum_ = f"{' + '.join(parts)} = {t.marginal_ms:.0f} ms"
+    if e.weight_ppm == 0:
+        against = "" if e.route_marginal_ms is None else f", {t.marginal_ms - e.route_marginal_ms:.0f} ms too dear"
+        return f"{where} sends {e.engine_id} nothing: a first request would cost {sum_}{against}."
+    flow = f"{e.weight_ppm / 10_000:.1f} % of {e.demand_rps:.1f} RPS"
+    return f"{where} sends {e.engine_id} {flow}: one more request costs {sum_}."
+
+
+def _rejected(e: Explanation) -> str:
+    ways = " and ".join(_way(a) for a in e.alternatives)
+    out = ", ".join(f"{x.engine_id} ({x.reason})" for x in e.others_excluded[:3])
+    if len(e.others_excluded) > 3:
+        out = f"{out} and {len(e.others_excluded) - 3} more"
+    rejected = f"Not used: {ways}" if ways else "No other unused engine is open to it"
+    return f"{rejected}; excluded: {out}." if out else f"{rejected}."
+
+
+def _way(a: Alternative) -> str:
+    first, *rest = a.engine_ids
+    more = f" and {len(rest)} more" if rest else ""
+    return f"{first}{more} in {a.site}, {a.gap_ms:.1f} ms too dear"
+
+
+def _help(e: Explanation, total_rps: float) -> str:
+    bound = f"Binding: {'; '.join(e.binding)}" if e.binding else "Nothing is at its bound"
+    if e.replica_worth_ms_rps is None or total_rps <= 0.0:
+        return f"{bound}."
+    # The optimum is convex in capacity, so its slope promises no less than a whole replica gives.
+    each = e.replica_worth_ms_rps / total_rps
+    return f"{bound}; one more replica of {e.engine_id} would take up to {each:.1f} ms off the mean of {total_rps:.0f} RPS."

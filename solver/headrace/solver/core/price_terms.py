@@ -1,0 +1,113 @@
+"""A price in its parts, the ways that were rejected, and what capacity is worth: all read from a plan's duals.
+
+congestion = min(pool price, dearest slope) - engine latency     what one more request adds to everybody else there
+scarcity   = max(pool price - dearest slope, 0)                  above 0 only where the engine is full
+gap        = network + pool price + move - route dual            reduced cost: the exact break-even
+worth      = capacity of a replica x sum of width max(0, pool price - slope)        dual of the capacity bounds
+"""
+
+import numpy as np
+
+from headrace.solver.core.explanation import Alternative, PriceTerms
+from headrace.solver.core.layout import Floats, Layout
+from headrace.solver.core.plan import Curves, Plan
+from headrace.solver.core.predictions import FULL
+from headrace.solver.settings import SolverSettings
+
+SOME_RPS = 1e-9
+MAX_ALTERNATIVES = 2
+
+
+def price_terms(
+    layout: Layout, plan: Plan, settings: SolverSettings, curves: Curves, at: tuple[int, int]
+) -> PriceTerms:
+    """Give the parts of an engine's price for a route; `at` is (pair, engine).
+
+    Where the pair carries flow and the policy knows prices, they add up to the route's dual; else to what a first
+    request would cost. A policy without prices has its marginal read from the curves, without scarcity.
+    """
+    pair, engine = at
+    group = int(layout.engine_group[engine])
+    profile_id = layout.group_profile[group]
+    exact, chords = curves.exact[profile_id], curves.chords[profile_id]
+    load = np.array([plan.load[group] / layout.group_capacity[group]])
+    latency = float(exact.value(load)[0] / load[0]) if load[0] > 0.0 else float(exact.slope(load)[0])
+    price = float(exact.slope(load)[0])
+    if plan.prices is not None:
+        price = float(plan.prices.pool[layout.pair_pool[pair]])
+        if load[0] <= 0.0:
+            price = max(price, float(chords.slopes[0]))
+    on_curve = min(price, float(chords.slopes[-1]))
+    network = float(layout.pair_network[pair])
+    move = _move(layout, plan, settings, pair, network + price)
+    return PriceTerms(
+        network_ms=network,
+        engine_ms=latency,
+        congestion_ms=on_curve - latency,
+        scarcity_ms=price - on_curve,
+        move_ms=move,
+        marginal_ms=network + price + move,
+    )
+
+
+def _move(layout: Layout, plan: Plan, settings: SolverSettings, pair: int, unmoved_ms: float) -> float:
+    row = int(layout.pair_row[pair])
+    if plan.prices is None or layout.demand[row] <= 0.0:
+        return 0.0
+    if plan.flow[pair] > SOME_RPS:
+        # All that was here may stay at no price, what came anew paid it, and in between it is a rent of the old share.
+        return float(plan.prices.row[row]) - unmoved_ms
+    return settings.move_price_ms if _warm(layout, row) else 0.0
+
+
+def _warm(layout: Layout, row: int) -> bool:
+    return bool(layout.pair_previous[layout.pairs_of(row)].sum() > 0.0)
+
+
+def rejected_alternatives(
+    layout: Layout, plan: Plan, settings: SolverSettings, row: int, but: int | None
+) -> tuple[Alternative, ...]:
+    """Give the ways of a row that carry nothing, with their gaps, nearest first; without the pair `but`."""
+    if plan.prices is None:
+        return ()
+    pairs = np.arange(int(layout.row_start[row]), int(layout.row_start[row + 1]), dtype=np.int64)
+    move = settings.move_price_ms if _warm(layout, row) and layout.demand[row] > 0.0 else 0.0
+    gap: Floats = (
+        layout.pair_network[pairs] + plan.prices.pool[layout.pair_pool[pairs]] + move - float(plan.prices.row[row])
+    )
+    open_ = [int(i) for i in np.argsort(gap, kind="stable") if plan.flow[pairs[i]] <= SOME_RPS and int(pairs[i]) != but]
+    found: list[Alternative] = []
+    for i in open_[:MAX_ALTERNATIVES]:
+        pool = layout.pools[layout.pair_pool[pairs[i]]]
+        names = tuple(layout.engines[e].engine_id for e in pool.engines)
+        found.append(Alternative(names, pool.site, float(gap[i])))
+    return tuple(found)
+
+
+def binding_constraints(layout: Layout, plan: Plan, row: int) -> tuple[str, ...]:
+    """Say which constraints hold a row where it is."""
+    said: list[str] = []
+    for pair in range(int(layout.row_start[row]), int(layout.row_start[row + 1])):
+        g = int(layout.pair_pool[pair])
+        members = np.flatnonzero(layout.group_pool == g)
+        load, capacity = float(plan.load[members].sum()), float(layout.pool_capacity[g])
+        if load >= capacity * FULL:
+            names = ", ".join(layout.engines[e].engine_id for e in layout.pools[g].engines[:3])
+            said.append(f"{names} is full at {capacity:.1f} RPS")
+        kept = float(layout.pair_previous[pair] * layout.demand[row])
+        if plan.prices is not None and kept > SOME_RPS and abs(float(plan.flow[pair]) - kept) <= 1e-6 * kept:
+            said.append(f"what was at {layout.pools[g].site} stays there, warm")
+    if plan.shed[row] > SOME_RPS:
+        said.append(f"{plan.shed[row]:.1f} RPS of the route are shed: all its engines are full")
+    return tuple(said)
+
+
+def replica_worth(layout: Layout, plan: Plan, curves: Curves, engine: int) -> float | None:
+    """Give what one more replica of an engine would take off the objective, ms x RPS; None without prices."""
+    if plan.prices is None:
+        return None
+    chords = curves.chords[layout.group_profile[layout.engine_group[engine]]]
+    price = float(plan.prices.pool[layout.engine_pool[engine]])
+    per_rps = float(chords.widths @ np.maximum(price - chords.slopes, 0.0))
+    spec = layout.engines[engine]
+    return per_rps * spec.capacity_rps_per_replica * spec.factor
