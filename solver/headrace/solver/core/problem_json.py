@@ -1,0 +1,214 @@
+"""The JSON form of a problem: what `headrace solve` reads. Units are in the names. Every problem is told at once.
+
+    {
+      "description": "free text",
+      "settings":  {"segments": 8, "move_price_ms": 30, "engine_cost": "convex", ...}      the solver's, all optional
+      "profiles":  [{"profile_id", "capacity_rps", "output_tokens",
+                     "load_knots": [0, 0.5, 1], "ttft_s": [...], "tbot_s": [...],          rising knots from 0 up to 1
+                     "hardware", "model", "source", "measured_from_load", "measured_to_load"}]       optional from here
+      "engines":   [{"engine_id", "site", "models": [...], "profile_id", "ready_replicas",
+                     "capacity_rps_per_replica",                                           optional: the profile's
+                     "capabilities": [], "residency": [], "factor": 1, "factor_sentence": "", "address": null,
+                     "exclusion": {"reason": "DRAINED", "sentence": "..."}}]
+      "network":   [{"from_cluster", "to_site", "rtt_ms"}]                                 null = every probe was lost
+      "demand":    [{"cluster", "model", "demand_rps", "request_class": "default",
+                     "tier": 0, "requires": [], "residency": []}]
+      "previous":  [{"cluster", "model", "request_class": "default", "weights_ppm": {"engine-a": 1000000}}]
+    }
+
+`engine_cost` "none" minimises the network alone, within hard capacity. A tier of 0 is shed last. Refused are unknown
+keys (with the nearest known one), anything not finite, anything negative, repeated keys, and a model or profile named
+nowhere.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from headrace.schemas.errors import InvalidInputError
+from headrace.schemas.fleet import LatencyProfile
+from headrace.schemas.ids import RouteKey
+from headrace.schemas.weights import PPM, Reason, Snapshot
+from headrace.solver.core.json_reader import Reader
+from headrace.solver.core.load_cost import MS
+from headrace.solver.core.previous_weights import previous_snapshot
+from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
+from headrace.solver.core.setting_values import with_settings
+from headrace.solver.settings import SolverSettings
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+MAX_RPS = 1e9
+MAX_SECONDS = 3600.0
+SMALLEST = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedProblem:
+    """A problem file: what to solve, from where, and by which rules."""
+
+    problem: Problem
+    previous: Snapshot | None
+    settings: SolverSettings
+
+
+def parse_problem(content: bytes | str | Mapping[str, Any], base: SolverSettings | None = None) -> ParsedProblem:
+    """Read a problem; its settings are laid over `base`.
+
+    Raises:
+        InvalidInputError: with everything that is wrong.
+    """
+    problems: list[str] = []
+    root = Reader(_document(content), "", problems)
+    root.only("description", "settings", "profiles", "engines", "network", "demand", "previous")
+    profiles = _keyed(root, "profiles", _profile, lambda p: p.profile_id)
+    engines = _keyed(root, "engines", lambda reader: _engine(reader, profiles), lambda e: e.engine_id)
+    rows = _keyed(root, "demand", _row, lambda row: row.route)
+    links = _keyed(root, "network", _link, lambda link: link[0])
+    settings = with_settings(base or SolverSettings(), root.nested("settings").items(), "settings", problems)
+    weights = dict(_weights(reader, engines) for reader in root.nested_list("previous"))
+    served = {model for engine in engines.values() for model in engine.models}
+    for route in rows:
+        if route.model not in served:
+            near = get_close_matches(route.model, sorted(served), n=1)
+            root.note("demand", f"asks for {route.model!r}, which no engine serves{_hint(near)}")
+    if problems:
+        raise InvalidInputError("problem", tuple(problems))
+    problem = Problem(tuple(rows.values()), tuple(engines.values()), dict(links.values()), profiles)
+    return ParsedProblem(problem, previous_snapshot(weights) if weights else None, settings)
+
+
+def _keyed(root: Reader, name: str, read: Callable[[Reader], T], key_of: Callable[[T], K]) -> dict[K, T]:
+    """Read a list of things of which each has its own key."""
+    found: dict[K, T] = {}
+    for reader in root.nested_list(name, required=True):
+        thing = read(reader)
+        key = key_of(thing)
+        if key in found:
+            reader.note("", f"repeats {key}")
+        found[key] = thing
+    return found
+
+
+def _document(content: bytes | str | Mapping[str, Any]) -> object:
+    if isinstance(content, Mapping):
+        return dict(content)
+    try:
+        return json.loads(content, object_pairs_hook=_no_repeats, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError("problem", (f"no JSON: {error}",)) from error
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"key {next(n for n in names if names.count(n) > 1)!r} is repeated in one object")
+    return found
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+def _profile(reader: Reader) -> LatencyProfile:
+    reader.only(*LatencyProfile.__dataclass_fields__)
+    knots = reader.numbers("load_knots", 0.0, 1.0)
+    if any(b <= a for a, b in pairwise(knots)) or len(knots) < 2:
+        reader.note("load_knots", f"is {list(knots)}; at least two, each above the one before")
+    ttft, tbot = reader.numbers("ttft_s", 0.0, MAX_SECONDS), reader.numbers("tbot_s", 0.0, MAX_SECONDS)
+    for name, values in (("ttft_s", ttft), ("tbot_s", tbot)):
+        if len(values) != len(knots):
+            reader.note(name, f"has {len(values)} values; load_knots has {len(knots)}")
+    return LatencyProfile(
+        profile_id=reader.identifier("profile_id"),
+        hardware=reader.text("hardware", ""),
+        model=reader.text("model", ""),
+        capacity_rps=reader.number("capacity_rps", low=SMALLEST, high=MAX_RPS),
+        output_tokens=reader.number("output_tokens", high=1e7),
+        load_knots=knots,
+        ttft_s=ttft,
+        tbot_s=tbot,
+        measured_from_load=reader.number("measured_from_load", 0.0, 0.0, 1.0),
+        measured_to_load=reader.number("measured_to_load", 1.0, 0.0, 1.0),
+        fit_error_median=reader.number("fit_error_median") if reader.has("fit_error_median") else None,
+        fit_error_p90=reader.number("fit_error_p90") if reader.has("fit_error_p90") else None,
+        source=reader.text("source", ""),
+    )
+
+
+def _engine(reader: Reader, profiles: Mapping[str, LatencyProfile]) -> Engine:
+    reader.only(*Engine.__dataclass_fields__)
+    profile_id = reader.identifier("profile_id")
+    profile = profiles.get(profile_id)
+    if profile is None and profile_id:
+        near = get_close_matches(profile_id, list(profiles), n=1)
+        reader.note("profile_id", f"is {profile_id!r}, which is no profile here{_hint(near)}")
+    exclusion: Exclusion | None = None
+    if reader.has("exclusion"):
+        out = reader.nested("exclusion")
+        out.only("reason", "sentence")
+        exclusion = Exclusion(out.choice("reason", Reason), out.text("sentence", "as the problem file says"))
+    models = reader.names("models", required=True)
+    if not models:
+        reader.note("models", "is empty; an engine serves at least one")
+    return Engine(
+        engine_id=reader.identifier("engine_id"),
+        site=reader.identifier("site"),
+        models=models,
+        capabilities=reader.names("capabilities"),
+        residency=reader.names("residency"),
+        address=reader.text("address") if reader.has("address") else None,
+        profile_id=profile_id,
+        ready_replicas=reader.count("ready_replicas", high=10**6),
+        capacity_rps_per_replica=reader.number(
+            "capacity_rps_per_replica", profile.capacity_rps if profile else 0.0, 0.0, MAX_RPS
+        ),
+        factor=reader.number("factor", 1.0, 0.0, 1.0),
+        factor_sentence=reader.text("factor_sentence", ""),
+        exclusion=exclusion,
+    )
+
+
+def _row(reader: Reader) -> Row:
+    reader.only("cluster", "model", "request_class", "tier", "demand_rps", "requires", "residency")
+    return Row(
+        route=_route(reader),
+        tier=reader.count("tier", 0, 0, 9),
+        demand_rps=reader.number("demand_rps", high=MAX_RPS),
+        requires=reader.names("requires"),
+        residency=reader.names("residency"),
+    )
+
+
+def _route(reader: Reader) -> RouteKey:
+    return RouteKey(
+        reader.identifier("cluster"), reader.identifier("model"), reader.identifier("request_class", "default")
+    )
+
+
+def _link(reader: Reader) -> tuple[tuple[str, str], float | None]:
+    reader.only("from_cluster", "to_site", "rtt_ms")
+    lost = "rtt_ms" in reader.items() and not reader.has("rtt_ms")
+    rtt_s = None if lost else reader.number("rtt_ms", high=MAX_SECONDS * MS) / MS
+    return (reader.identifier("from_cluster"), reader.identifier("to_site")), rtt_s
+
+
+def _weights(reader: Reader, engines: Mapping[str, Engine]) -> tuple[RouteKey, Mapping[str, int]]:
+    reader.only("cluster", "model", "request_class", "weights_ppm")
+    shares = reader.nested("weights_ppm")
+    weights = {engine_id: shares.count(engine_id, high=PPM) for engine_id in sorted(shares.items())}
+    for engine_id in weights:
+        if engine_id not in engines:
+            shares.note(engine_id, f"is no engine here{_hint(get_close_matches(engine_id, list(engines), n=1))}")
+    if sum(weights.values()) != PPM:
+        shares.note("", f"adds up to {sum(weights.values())}; exactly {PPM}")
+    return _route(reader), weights
+
+
+def _hint(near: list[str]) -> str:
+    return f"; did you mean {near[0]!r}?" if near else ""
