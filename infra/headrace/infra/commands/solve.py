@@ -1,0 +1,144 @@
+"""`headrace solve`: solve a problem file without any broker; print the weights, and why they are what they are."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import orjson
+
+if TYPE_CHECKING:
+    from headrace.solver.core.explanation import Explanation
+    from headrace.solver.core.problem_json import ParsedProblem
+    from headrace.solver.core.score import Score
+    from headrace.solver.core.tick import Tick
+    from headrace.solver.settings import SolverSettings
+
+_PREFIX = "solver."
+
+
+@click.command(
+    epilog="PROBLEM is a JSON file, or the name of one that ships, such as three-regions. Its form, field by field, is in "
+    "`python -m pydoc headrace.solver.core.problem_json`."
+)
+@click.argument("problem")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: snapshot, decision record, score, explanation.")
+@click.option("--explain", "why", nargs=2, metavar="CLUSTER ENGINE", help="Say why an engine has its weight.")
+@click.option("--model", help="With --explain: the model, where the cluster asks for several.")
+@click.option("--class", "request_class", help="With --explain: the request class, where there are several.")
+@click.option("--policy", help="Policy: lp, nearest, capacity_weighted, last_good.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting, such as solver.segments=16.")
+@click.option("--snapshot-out", type=click.Path(path_type=Path), help="Write the snapshot for `headrace route`.")
+@click.option("--now-ms", type=int, default=0, show_default=True, help="Tick time, ms since the epoch.")
+def command(
+    *,
+    problem: str,
+    as_json: bool,
+    why: tuple[str, str] | None,
+    model: str | None,
+    request_class: str | None,
+    policy: str | None,
+    settings: tuple[str, ...],
+    snapshot_out: Path | None,
+    now_ms: int,
+) -> None:
+    """Solve a problem file: weights of every route, with reasons.
+
+    The file alone decides the answer, but for --set and --policy: no configuration file is read.
+    """
+    from headrace.schemas.snapshot_file import write_snapshot
+    from headrace.solver.core.explain import explain
+    from headrace.solver.core.score import score
+    from headrace.solver.core.tick import TickStamp, solve_tick
+    from headrace.solver.glop import Glop
+
+    parsed = _read(problem)
+    rules = _overridden(parsed.settings, settings, policy)
+    tick = solve_tick(parsed.problem, parsed.previous, rules, Glop(), TickStamp(1, 1, now_ms))
+    if tick.decision is None:
+        raise AssertionError("solve_tick always decides")
+    scored = score(tick.decision.layout, tick.decision.plan)
+    explanation = None if why is None else explain(tick, why[0], why[1], model, request_class)
+    if snapshot_out is not None:
+        write_snapshot(snapshot_out, tick.snapshot)
+    if as_json:
+        click.echo(_as_json(tick, scored, explanation))
+    elif explanation is not None:
+        click.echo("\n".join(explanation.sentences))
+    else:
+        click.echo(_as_text(tick, scored))
+
+
+def _read(name: str) -> "ParsedProblem":
+    from importlib import resources
+
+    from headrace.schemas.errors import InvalidInputError
+    from headrace.solver.core.problem_json import parse_problem
+
+    path = Path(name)
+    shipped = resources.files("headrace.infra.problems") / f"{name}.json"
+    if not path.exists() and "/" not in name and shipped.is_file():
+        return parse_problem(shipped.read_bytes())
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InvalidInputError(name, (f"cannot be read: {error.strerror}",)) from error
+    return parse_problem(content)
+
+
+def _overridden(base: "SolverSettings", given: tuple[str, ...], policy: str | None) -> "SolverSettings":
+    from headrace.schemas.errors import InvalidInputError
+    from headrace.solver.core.setting_values import with_settings
+
+    problems: list[str] = []
+    values: dict[str, Any] = {}
+    for item in given:
+        key, equals, value = item.partition("=")
+        if not equals or not key.startswith(_PREFIX):
+            problems.append(f"--set is {item!r}; expected {_PREFIX}NAME=VALUE")
+            continue
+        try:
+            values[key.removeprefix(_PREFIX)] = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            values[key.removeprefix(_PREFIX)] = value
+    if policy is not None:
+        values["policy"] = policy
+    settings = with_settings(base, values, "solver", problems)
+    if problems:
+        raise InvalidInputError("settings", tuple(problems))
+    return settings
+
+
+def _as_json(tick: "Tick", scored: "Score", explanation: "Explanation | None") -> str:
+    from headrace.schemas.plain import to_plain
+
+    document: dict[str, Any] = {
+        "snapshot": to_plain(tick.snapshot),
+        "record": to_plain(tick.record),
+        "score": {**to_plain(scored), "end_to_end_ms": scored.end_to_end_ms},
+    }
+    if explanation is not None:
+        document["explanation"] = {**to_plain(explanation), "route": str(explanation.route)}
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+
+
+def _as_text(tick: "Tick", scored: "Score") -> str:
+    commit, record = tick.snapshot.commit, tick.record
+    lines = [f"{commit.status} ({record.rung}): {commit.sentence}", ""]
+    for route in tick.snapshot.routes:
+        shed = f", {route.shed_ratio * 100:.1f} % shed" if route.shed_ratio > 0.0 else ""
+        lines.append(f"{route.route}  tier {route.tier}  {route.demand_rps:.1f} RPS{shed}")
+        served = route.demand_rps * (1.0 - route.shed_ratio)
+        for target in route.targets:
+            rps = served * target.weight_ppm / 1_000_000
+            lines.append(
+                f"  {target.weight_ppm / 10_000:9.4f} %  {rps:8.1f} RPS  {target.engine_id:20} {target.sentence}"
+            )
+        lines.extend(f"   excluded                 {x.engine_id:20} {x.reason}: {x.sentence}" for x in route.excluded)
+    lines.append("")
+    lines.append(
+        f"mean end to end {scored.end_to_end_ms:.1f} ms = {scored.network_ms:.1f} network + {scored.engine_ms:.1f} engine, "
+        f"over {scored.served_rps:.1f} RPS served; {scored.shed_rps:.1f} RPS shed"
+    )
+    if scored.overloaded_rps > 0.0:
+        lines.append(f"{scored.overloaded_rps:.1f} RPS are above capacity: their queue is not in these numbers")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Problem files that ship: `headrace solve NAME` takes one by its name."""
