@@ -16,11 +16,22 @@ if TYPE_CHECKING:
 _PREFIX = "solver."
 
 
+def _print_form(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    from headrace.solver.core import problem_json
+
+    if value and not ctx.resilient_parsing:
+        click.echo(problem_json.__doc__)
+        ctx.exit()
+
+
 @click.command(
-    epilog="PROBLEM is a JSON file, or the name of one that ships, such as three-regions. Its form, field by field, is in "
-    "`python -m pydoc headrace.solver.core.problem_json`."
+    epilog="PROBLEM is a JSON file, or the name of one that ships, such as three-regions. "
+    "Its form, field by field: headrace solve --form."
 )
 @click.argument("problem")
+@click.option(
+    "--form", is_flag=True, is_eager=True, expose_value=False, callback=_print_form, help="Print the file's form."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: snapshot, decision record, score, explanation.")
 @click.option("--explain", "why", nargs=2, metavar="CLUSTER ENGINE", help="Say why an engine has its weight.")
 @click.option("--model", help="With --explain: the model, where the cluster asks for several.")
@@ -131,13 +142,13 @@ def _as_text(tick: "Tick", scored: "Score") -> str:
         for target in route.targets:
             rps = served * target.weight_ppm / 1_000_000
             lines.append(
-                f"  {target.weight_ppm / 10_000:9.4f} %  {rps:8.1f} RPS  {target.engine_id:20} {target.sentence}"
+                f"  {target.weight_ppm / 10_000:9.4f} %  {rps:8.1f} RPS  {target.engine_id:16} {target.sentence}"
             )
-        lines.extend(f"   excluded                 {x.engine_id:20} {x.reason}: {x.sentence}" for x in route.excluded)
+        lines.extend(f"   excluded                 {x.engine_id:16} {x.reason}: {x.sentence}" for x in route.excluded)
     lines.append("")
     lines.append(
-        f"mean end to end {scored.end_to_end_ms:.1f} ms = {scored.network_ms:.1f} network + {scored.engine_ms:.1f} engine, "
-        f"over {scored.served_rps:.1f} RPS served; {scored.shed_rps:.1f} RPS shed"
+        f"mean end to end {scored.end_to_end_ms:.1f} ms = {scored.network_ms:.1f} network + "
+        f"{scored.engine_ms:.1f} engine, over {scored.served_rps:.1f} RPS served; {scored.shed_rps:.1f} RPS shed"
     )
     if scored.overloaded_rps > 0.0:
         lines.append(f"{scored.overloaded_rps:.1f} RPS are above capacity: their queue is not in these numbers")

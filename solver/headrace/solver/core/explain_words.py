@@ -50,4 +50,5 @@ def _help(e: Explanation, total_rps: float) -> str:
         return f"{bound}."
     # The optimum is convex in capacity, so its slope promises no less than a whole replica gives.
     each = e.replica_worth_ms_rps / total_rps
-    return f"{bound}; one more replica of {e.engine_id} would take up to {each:.1f} ms off the mean of {total_rps:.0f} RPS."
+    gain = f"one more replica of {e.engine_id} would take up to {each:.1f} ms off the mean of {total_rps:.0f} RPS"
+    return f"{bound}; {gain}."
