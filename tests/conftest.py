@@ -53,3 +53,11 @@ def topics(broker: Broker) -> TopicSettings:
 def fresh_topics() -> TopicSettings:
     """Give topic settings that no other test has."""
     return TopicSettings(prefix=f"test-{uuid.uuid4().hex[:12]}.", partitions=PARTITIONS)
+
+
+@pytest.fixture
+def apache_topics(apache_broker: Broker) -> TopicSettings:
+    """Every topic of the table on Apache Kafka, under a prefix of this test's own."""
+    settings = fresh_topics()
+    apply_topics(apache_broker.kafka, settings)
+    return settings

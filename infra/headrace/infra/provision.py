@@ -109,9 +109,11 @@ def apply_topics(kafka: KafkaSettings, settings: TopicSettings) -> tuple[TopicOu
     if missing:
         new = [NewTopic(t.name, t.partitions, t.replication, config=dict(t.config)) for t in missing]
         created = cast("_Created", admin.create_topics(new, request_timeout=REQUEST_TIMEOUT_S))
-        _all_done(created, lambda name: f"create {name}")
-        _wait_until_visible(admin, kafka.bootstrap_servers, missing)
+        # Two may apply at once: what the other one created is as good, and is compared below like all the rest.
+        _all_done(created, lambda name: f"create {name}", but=KafkaError.TOPIC_ALREADY_EXISTS)
     _mend(admin, [d for d in found if d.can_be_mended and d.setting != "topic"])
+    if any(d.can_be_mended for d in found):
+        _wait_until_done(admin, kafka.bootstrap_servers, topics)
     return tuple(TopicOutcome(t.role, t.name, outcomes[t.name], by_topic[t.name]) for t in topics)
 
 
@@ -179,28 +181,30 @@ def _mend(admin: AdminClient, differences: Sequence[TopicDifference]) -> None:
     _all_done(futures, lambda resource: f"set the settings of {resource.name}")
 
 
-def _wait_until_visible(admin: AdminClient, address: str, topics: Sequence[Topic]) -> None:
-    """Wait until each topic shows all its partitions: a client that asks too early waits out its own back-off."""
+def _wait_until_done(admin: AdminClient, address: str, topics: Sequence[Topic]) -> None:
+    """Wait until the broker shows what was changed: it answers a change before all its parts know of it."""
     deadline = time.monotonic() + VISIBLE_TIMEOUT_S
     while True:
-        seen = _metadata(admin, address)
-        waiting = [t.name for t in topics if t.name not in seen or len(seen[t.name].partitions) != t.partitions]
+        waiting = [each.sentence for each in _differences(admin, address, topics) if each.can_be_mended]
         if not waiting:
             return
         if time.monotonic() >= deadline:
-            raise ProvisionError(f"created, but not visible after {VISIBLE_TIMEOUT_S:g} s: {', '.join(waiting)}")
+            raise ProvisionError(f"changed, but not visible after {VISIBLE_TIMEOUT_S:g} s: {'; '.join(waiting)}")
         time.sleep(0.05)
 
 
-def _all_done(futures: Mapping[K, Future[V]], what: Callable[[K], str]) -> Mapping[K, V]:
-    """Wait for every request; raise once, with the reason of each that failed."""
+def _all_done(
+    futures: Mapping[K, Future[V]], what: Callable[[K], str], but: int = KafkaError.NO_ERROR
+) -> Mapping[K, V]:
+    """Wait for every request; raise once, with the reason of each that failed otherwise than with the error `but`."""
     done: dict[K, V] = {}
     failed: list[str] = []
     for key, future in futures.items():
         try:
             done[key] = future.result()
         except KafkaException as error:
-            failed.append(f"cannot {what(key)}: {_reason(error)}")
+            if not isinstance(error.args[0], KafkaError) or error.args[0].code() != but:
+                failed.append(f"cannot {what(key)}: {_reason(error)}")
     if failed:
         raise ProvisionError("; ".join(failed))
     return done

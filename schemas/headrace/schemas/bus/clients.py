@@ -28,6 +28,9 @@ EMBEDDED_SESSION_TIMEOUT_MS = 6_000
 LOGGER = logging.getLogger("headrace.kafka")
 LOGGER.addHandler(logging.NullHandler())
 
+EMBEDDED_MESSAGE_TIMEOUT_MS = 5_000
+"""How long a record waits for the embedded broker: when that was away it has forgotten its topics anyway."""
+
 _COMMON: Options = {
     # Errors reach the caller as outcomes and through error_cb; librdkafka must not also write them to standard error.
     "logger": LOGGER,
@@ -74,7 +77,8 @@ def consumer_options(kafka: KafkaSettings, group_id: str | None = None, **more: 
 
 def producer_options(kafka: KafkaSettings, transactional_id: str | None = None) -> Options:
     """Give the options of a producer: murmur2, idempotent, acks=all, bounded; transactional where an id is given."""
-    options = _address(kafka) | _PRODUCER | dict(kafka.options) | _PRODUCER_FIXED
+    limits: Options = {"message.timeout.ms": EMBEDDED_MESSAGE_TIMEOUT_MS} if kafka.broker == "embedded" else {}
+    options = _address(kafka) | _PRODUCER | limits | dict(kafka.options) | _PRODUCER_FIXED
     if transactional_id is not None:
         options |= {
             "transactional.id": transactional_id,

@@ -5,7 +5,8 @@
 
 While the broker is away records wait in the queue, up to its bound and for at most `message.timeout.ms` (5 minutes by
 default). An idempotent producer dies for good when the broker forgets what it wrote (a broker that lost its data); it
-is then replaced, and what it still held counts as failed.
+is then replaced, and what it still held counts as failed. On the embedded broker, which loses everything when it ends,
+such a producer does not even die: librdkafka tries again for ever. There a record that timed out is the sign.
 """
 
 from collections.abc import Callable, Sequence
@@ -136,6 +137,8 @@ class Publisher:
             self._counts = replace(self._counts, delivered=self._counts.delivered + 1)
         else:
             self._counts = replace(self._counts, failed=self._counts.failed + 1)
+            if self._kafka.broker == "embedded" and error.code() == KafkaError._MSG_TIMED_OUT:  # noqa: SLF001 - librdkafka's name
+                self._dead = True
 
     def _client_error(self, error: KafkaError) -> None:
         if error.fatal() or error.code() == KafkaError._FATAL:  # noqa: SLF001 - librdkafka's name for a dead producer
