@@ -71,7 +71,7 @@ class Tally:
         totals: Counter[str] = Counter()
         for part, count in self.ended.items():
             if part.kind is kind:
-                totals[part.reason] += count
+                totals[str(part.reason)] += count
         return dict(sorted(totals.items()))
 
     def latency(self, phase: str | None = None) -> LatencySummary:

@@ -14,16 +14,16 @@ from headrace.infra.fleet.scenario import ClusterSpec, Scenario, engine_setup, p
 
 SCRIPT = """
 t=0s   phase warm-up
-t=10s  phase surge-b
-t=10s  surge cluster-b 1.15
-t=20s  surge cluster-b 1
-t=20s  phase engine-b-dead
-t=20s  kill engine-b
-t=32s  phase engine-b-back
-t=32s  revive engine-b
-t=42s  phase capacity-removed
-t=42s  replicas engine-a 3
-t=42s  replicas engine-c 3
+t=8s   phase surge-b
+t=8s   surge cluster-b 1.15
+t=16s  surge cluster-b 1
+t=16s  phase engine-b-dead
+t=16s  kill engine-b
+t=36s  phase engine-b-back
+t=36s  revive engine-b
+t=44s  phase capacity-removed
+t=44s  replicas engine-a 3
+t=44s  replicas engine-c 3
 t=52s  phase restored
 t=52s  replicas engine-a 4
 t=52s  replicas engine-c 4

@@ -1,0 +1,136 @@
+"""`headrace demo`: the whole path on this machine, from engines' signals to routed requests."""
+
+import signal
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import orjson
+
+from headrace.infra.config import Config, config_options
+
+if TYPE_CHECKING:
+    from headrace.infra.fleet.scenario import Scenario
+    from headrace.infra.fleet.script import Timed
+
+DEFAULT_SCRIPT = "default"
+UNATTENDED_S = 60.0
+INTERRUPTED = 130
+
+
+@click.command()
+@click.option("--scenario", default="three-regions", show_default=True, help="Which clusters and engines.")
+@click.option("--broker", default="embedded", show_default=True, help="Kind of broker to start: embedded or apache.")
+@click.option("--for", "duration", metavar="TIME", help="End after this long: 60s, 1m30s. Unattended: 60s.")
+@click.option("--script", metavar="FILE", help="What happens when; `-` is standard input, `default` the scenario's.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Seed of all that is drawn.")
+@click.option(
+    "--folder",
+    default=".headrace/demo",
+    show_default=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the workers' logs go.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Run unattended and print the summary as JSON.")
+@config_options
+def command(
+    *,
+    scenario: str,
+    broker: str,
+    duration: str | None,
+    script: str | None,
+    seed: int,
+    folder: Path,
+    as_json: bool,
+    config: Config,
+) -> None:
+    """Run a broker, the workers, three data planes and a simulated fleet; every request goes through a router.
+
+    In a terminal: a live view, and keys to kill, slow, surge and shrink. Elsewhere, or with --json: unattended, by the
+    scenario's script unless another is given.
+
+    \b
+    A script has one `t=TIME COMMAND` a line; times count from the first request:
+      t=20s kill engine-b         likewise revive, restart, silence, heal
+      t=30s slow engine-b 3       every latency x3
+      t=30s errors engine-b 0.25  a quarter answered with errors
+      t=40s replicas engine-c 2
+      t=50s surge cluster-b 1.5   arrivals x1.5; `surge cluster-b 1` ends it
+      t=60s phase calm            the summary reports latencies by phase
+    """  # noqa: D301 - \b is click's mark for a paragraph to leave as it is
+    from headrace.infra.demo.run import run_unattended, run_with_view
+    from headrace.infra.demo.session import DemoOptions, Session
+    from headrace.infra.demo.summary import summary, summary_lines
+    from headrace.infra.fleet.scenarios import load_scenario
+
+    found = load_scenario(scenario)
+    attended = sys.stdout.isatty() and sys.stdin.isatty() and not as_json
+    timed = _script(found, script or (None if attended else DEFAULT_SCRIPT))
+    for_s = None if attended else UNATTENDED_S
+    if duration is not None:
+        for_s = _duration_s(duration)
+    session = Session(DemoOptions(found, broker, seed, folder.resolve(), timed), config)
+    with _terminable():
+        try:
+            _say(f"starting: {broker} broker, streams, solver, {len(found.clusters)} data planes; logs in {folder}")
+            session.start()
+            _say(f"first request routed {session.times.first_routed_request_s:.1f} s after the start")
+            if attended:
+                run_with_view(session, for_s)
+            else:
+                run_unattended(session, for_s or UNATTENDED_S, _say)
+        except KeyboardInterrupt:
+            _say("stopped")
+            sys.exit(INTERRUPTED)
+        finally:
+            session.stop()
+    result = summary(session)
+    if as_json:
+        click.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2))
+    else:
+        for line in summary_lines(result):
+            click.echo(line)
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _script(scenario: "Scenario", source: str | None) -> "tuple[Timed, ...]":
+    from headrace.infra.fleet.script import parse_script
+    from headrace.schemas.errors import InvalidInputError
+
+    if source is None:
+        return ()
+    if source == DEFAULT_SCRIPT:
+        return parse_script(scenario.default_script, scenario.names)
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text("utf-8")
+    except OSError as error:
+        raise InvalidInputError("script", (f"{source}: {error}",)) from error
+    return parse_script(text, scenario.names)
+
+
+def _duration_s(text: str) -> float:
+    from headrace.infra.fleet.script import parse_duration_s
+
+    try:
+        found = parse_duration_s(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--for") from error
+    if found <= 0.0:
+        raise click.BadParameter(f"time is {text!r}; more than 0", param_hint="--for")
+    return found
+
+
+@contextmanager
+def _terminable() -> Generator[None]:
+    """Let SIGTERM end the demo as Ctrl-C does, so that it, too, leaves nothing behind."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

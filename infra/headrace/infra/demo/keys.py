@@ -1,0 +1,33 @@
+"""Single keys from a terminal, without Enter and without waiting; the terminal is as it was at the end of the block."""
+
+import select
+import sys
+import termios
+import tty
+from types import TracebackType
+from typing import Self
+
+
+class Keys:
+    """A context manager over standard input. Ctrl-C still interrupts."""
+
+    def __init__(self) -> None:
+        self._before: list[int | list[bytes | int]] | None = None
+
+    def __enter__(self) -> Self:
+        if sys.stdin.isatty():
+            self._before = termios.tcgetattr(sys.stdin)
+            tty.setcbreak(sys.stdin)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._before)
+
+    def pressed(self) -> str | None:
+        """Give the next key that was pressed, or None where none was."""
+        if self._before is None or not select.select([sys.stdin], [], [], 0.0)[0]:
+            return None
+        return sys.stdin.read(1)

@@ -1,0 +1,194 @@
+"""The live view: engines against capacity, weights per cluster, latency, what moved and why. Made for 100 x 30."""
+
+from rich.console import Group, JustifyMethod, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from headrace.infra.demo.controls import Controls
+from headrace.infra.demo.session import Session
+from headrace.infra.fleet.engine import SimulatedEngine
+from headrace.infra.fleet.outcomes import LatencySummary, summarise
+from headrace.schemas.weights import PPM, SnapshotStatus
+
+BAR_WIDTH = 29
+LINES_BESIDE_EVENTS = 24
+MIN_EVENTS_SHOWN = 3
+MAX_EVENTS_SHOWN = 20
+MOVED_WINDOW_S = 60.0
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def view(session: Session, controls: Controls, height: int) -> RenderableType:
+    """Give the whole screen for a terminal of that many lines; taller ones show more events."""
+    shown = min(MAX_EVENTS_SHOWN, max(MIN_EVENTS_SHOWN, height - LINES_BESIDE_EVENTS))
+    return Group(
+        _head(session),
+        _engines(session),
+        _weights(session),
+        _figures(session),
+        _events(session, shown),
+        _keys(controls),
+    )
+
+
+def bar(share: float, width: int) -> str:
+    """Give a bar of `width` characters filled to `share` (clipped to 0..1), to an eighth of a character."""
+    eighths = round(min(1.0, max(0.0, share)) * width * 8)
+    full, rest = divmod(eighths, 8)
+    return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width)
+
+
+def clock(seconds: float) -> str:
+    """Give a time as m:ss."""
+    whole = max(0, int(seconds))
+    return f"{whole // 60}:{whole % 60:02}"
+
+
+def _head(session: Session) -> RenderableType:
+    scenario, snapshot = session.options.scenario, session.logbook.snapshot
+    line = Table.grid(expand=True)
+    line.add_column()
+    line.add_column(justify="right")
+    left = Text.assemble(("headrace", "bold cyan"), f"  {scenario.name}, {scenario.model}, simulated fleet")
+    right = Text(f"{clock(session.now_s)}  ", style="bold")
+    if snapshot is not None:
+        commit = snapshot.commit
+        style = "green" if commit.status is SnapshotStatus.OPTIMAL else "bold yellow"
+        right.append(f"epoch {commit.epoch} version {commit.version} ", style="dim").append(commit.status, style=style)
+    line.add_row(left, right)
+    return line
+
+
+def _engines(session: Session) -> RenderableType:
+    table = _table(
+        (10, "left"), (14, "left"), (5, "right"), (BAR_WIDTH, "left"), (11, "right"), (6, "right"), (12, "left")
+    )
+    table.add_row(*(Text(word, style="dim") for word in ("", "site", "ready", "load", "RPS / cap.", "queue", "")))
+    now_s = session.simulation.timeline.now_s
+    for name, engine in session.simulation.engines.items():
+        served, capacity = session.recent.served_rps(name), engine.capacity_rps(now_s)
+        load = served / capacity if capacity else 0.0
+        table.add_row(
+            Text(name, style="bold"),
+            Text(engine.spec.site, style="dim"),
+            f"{engine.ready(now_s)}/{engine.desired}",
+            Text(bar(load, BAR_WIDTH), style=f"{_load_style(load)} on grey19"),
+            f"{served:.0f} / {capacity:3.0f}",
+            Text(str(engine.waiting), style="yellow" if engine.waiting else "dim"),
+            _condition(engine, now_s),
+        )
+    return Panel(table, title="engines", title_align="left", border_style="dim")
+
+
+def _table(*columns: tuple[int, JustifyMethod]) -> Table:
+    """Give a grid of fixed columns, so that nothing moves from frame to frame."""
+    table = Table.grid(padding=(0, 1))
+    for width, justify in columns:
+        table.add_column(width=width, justify=justify, no_wrap=True)
+    return table
+
+
+def _load_style(load: float) -> str:
+    return "green" if load < 0.9 else "yellow" if load < 1.0 else "red"
+
+
+def _condition(engine: SimulatedEngine, now_s: float) -> Text:
+    if not engine.alive:
+        return Text("dead", style="bold red")
+    words: list[str] = []
+    if engine.slow > 1.0:
+        words.append(f"slow x{engine.slow:g}")
+    if engine.error_share > 0.0:
+        words.append(f"{engine.error_share:.0%} errors")
+    if engine.silent:
+        words.append("silent")
+    if engine.ready(now_s) < engine.desired:
+        words.append("starting")
+    return Text(", ".join(words), style="yellow") if words else Text("ok", style="green")
+
+
+def _weights(session: Session) -> RenderableType:
+    names = list(session.simulation.engines)
+    shares: list[tuple[int, JustifyMethod]] = [(10, "right")] * len(names)
+    table = _table((10, "left"), (9, "right"), *shares, (7, "right"), (9, "right"), (9, "right"))
+    heads = ("", "demand", *names, "shed", "mean ms", "p99 ms")
+    table.add_row(*(Text(word, style="dim") for word in heads))
+    routes = () if session.logbook.snapshot is None else session.logbook.snapshot.routes
+    for route in routes:
+        ppm = {target.engine_id: target.weight_ppm for target in route.targets}
+        seen = session.recent.latency(route.cluster)
+        table.add_row(
+            Text(route.cluster, style="bold"),
+            f"{route.demand_rps:.0f} RPS",
+            *(_share(ppm.get(name, 0) / PPM) for name in names),
+            Text(f"{route.shed_ratio:.1%}", style="bold red") if route.shed_ratio else Text("-", style="dim"),
+            _number(seen.mean_ms),
+            _number(seen.p99_ms),
+        )
+    return Panel(table, title="weights, and what users wait", title_align="left", border_style="dim")
+
+
+def _share(share: float) -> Text:
+    return Text(f"{share:.1%}") if share else Text("-", style="dim")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def _figures(session: Session) -> RenderableType:
+    book, tally = session.logbook, session.simulation.tally
+    latency, lag = session.recent.latency(), summarise(book.lag.lag_ms)
+    moved = book.moved_share(session.now_s - MOVED_WINDOW_S, session.now_s + 1.0)
+    answered, unserved = _answered(session)
+    sentence = "" if book.snapshot is None else book.snapshot.commit.sentence
+    lines = Table.grid(padding=(0, 1))
+    lines.add_column(style="dim", no_wrap=True, width=16)
+    lines.add_column()
+    lines.add_row("latency, 10 s", _latency_words(latency))
+    lines.add_row(
+        "signal to weight",
+        f"p50 {_number(lag.p50_ms)} ms   p99 {_number(lag.p99_ms)} ms      moved in a minute: {moved:.0%} of traffic",
+    )
+    lines.add_row(
+        "requests",
+        f"{answered:,} answered   {unserved:,} not served   {tally.open:,} under way   "
+        f"{tally.routed_to_known_dead} sent to a dead engine",
+    )
+    lines.add_row("last decision", Text(sentence))
+    return Panel(lines, border_style="dim", height=7)
+
+
+def _answered(session: Session) -> tuple[int, int]:
+    tally = session.simulation.tally
+    answered = sum(count for part, count in tally.ended.items() if part.kind == "answered")
+    return answered, sum(tally.ended.values()) - answered
+
+
+def _latency_words(latency: LatencySummary) -> str:
+    return "   ".join(
+        f"{name} {_number(value)} ms"
+        for name, value in (
+            ("mean", latency.mean_ms),
+            ("p50", latency.p50_ms),
+            ("p95", latency.p95_ms),
+            ("p99", latency.p99_ms),
+        )
+    )
+
+
+def _events(session: Session, shown: int) -> RenderableType:
+    lines = [
+        Text.assemble((f"{clock(at_s):>5}  ", "dim"), what, overflow="ellipsis", no_wrap=True)
+        for at_s, what in session.logbook.events[-shown:]
+    ]
+    lines += [Text("")] * (shown - len(lines))
+    return Panel(Group(*lines), title="events", title_align="left", border_style="dim")
+
+
+def _keys(controls: Controls) -> RenderableType:
+    keys = Text(" ", overflow="fold")
+    for key, what in controls.help:
+        keys.append(f"{key} ", style="bold cyan").append(f"{what}   ", style="dim")
+    return keys
