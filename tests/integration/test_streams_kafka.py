@@ -146,15 +146,9 @@ def test_a_fleet_tombstone_deletes_the_state_of_its_engine_running_or_not(
 
 @pytest.mark.apache
 def test_two_workers_share_the_partitions_and_one_takes_over_when_the_other_is_killed(
-    apache_broker: Broker, tmp_path: Path
+    apache_broker: Broker, apache_topics: TopicSettings, tmp_path: Path
 ) -> None:
-    from conftest import fresh_topics
-
-    from headrace.infra.provision import apply_topics
-
-    topics = fresh_topics()
-    apply_topics(apache_broker.kafka, topics)
-    bus = Bus(apache_broker.kafka, topics)
+    bus = Bus(apache_broker.kafka, apache_topics)
     bus.announce(ENGINES)
     dice, second, running = np.random.default_rng(6), 0, []
 
