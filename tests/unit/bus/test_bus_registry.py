@@ -23,7 +23,7 @@ class FakeRegistry(BaseHTTPRequestHandler):
     asked: ClassVar[list[str]] = []
     status = 200
 
-    def do_GET(self) -> None:  # noqa: N802 - the base class's name
+    def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         FakeRegistry.asked.append(path)
         schema = json.dumps(raw_schema("NetworkProbe"))
