@@ -98,3 +98,11 @@ def test_more_engines_than_two_bytes_can_number_are_routed_too() -> None:
     ppm["big"] = 1_000_000 - len(ppm)
     table = installed(install(snapshot(route_weights(ppm)), CLUSTER, DataPlaneSettings(large_table_size=101), None))
     assert table.tables["m", "default"].slots.itemsize == 4
+
+
+def test_slots_are_not_taken_over_into_a_table_of_another_size() -> None:
+    alive = {f"engine-{i}": 31_250 for i in range(32)}
+    first = installed(install(snapshot(route_weights(alive)), CLUSTER, SETTINGS, None))
+    grown = snapshot(route_weights(alive, version=2, excluded=("engine-99",)))
+    table = installed(install(grown, CLUSTER, SETTINGS, first)).tables["m", "default"]
+    assert len(table.slots) == table.size == 65_537
