@@ -23,7 +23,13 @@ INTERRUPTED = 130
 
 @click.command()
 @click.option("--scenario", default="three-regions", show_default=True, help="Which clusters and engines.")
-@click.option("--broker", default="embedded", show_default=True, help="Kind of broker to start: embedded or apache.")
+@click.option(
+    "--broker",
+    type=click.Choice(["embedded", "apache"]),
+    default="embedded",
+    show_default=True,
+    help="Kind of broker to start.",
+)
 @click.option("--for", "duration", metavar="TIME", help="End after this long: 60s, 1m30s. Unattended: 60s.")
 @click.option("--script", metavar="FILE", help="What happens when; `-` is standard input, `default` the scenario's.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Seed of all that is drawn.")

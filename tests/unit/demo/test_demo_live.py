@@ -1,0 +1,170 @@
+"""What the demo shows and counts, from a session that was never started: no broker, no threads."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from fleet_inputs import NEAREST, START_MS, fixed_run, fixed_snapshot, three_regions
+from headrace.infra.config import Config
+from headrace.infra.demo.controls import Controls
+from headrace.infra.demo.logbook import Logbook
+from headrace.infra.demo.movement import moved_rps
+from headrace.infra.demo.planes import Installed
+from headrace.infra.demo.recent import Recent
+from headrace.infra.demo.run import line
+from headrace.infra.demo.session import DemoOptions, Session
+from headrace.infra.demo.view import bar, clock, view
+from headrace.infra.fleet.commands import Kill, Slow
+from headrace.infra.fleet.request import Ended, Kind, Request
+
+WIDTH, HEIGHT = 100, 30
+
+
+@pytest.fixture
+def session() -> Session:
+    simulation, _ = fixed_run(0.0)
+    session = Session(DemoOptions(three_regions(), "embedded", 7, Path("unused")), Config())
+    session.simulation = simulation
+    session.logbook = Logbook(three_regions().names.clusters)
+    session.recent = Recent(lambda: simulation.timeline.now_s)
+    simulation.listeners.append(session.recent)
+    return session
+
+
+def install(session: Session, weights: dict[str, dict[str, int]], version: int) -> None:
+    session.logbook.note_installed(
+        float(version), Installed("cluster-a", fixed_snapshot(weights, version), START_MS + 1000 * version)
+    )
+
+
+def screen(session: Session) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=WIDTH, height=HEIGHT, force_terminal=False).print(view(session, Controls(session), HEIGHT))
+    return out.getvalue().splitlines()
+
+
+def test_the_view_fits_a_terminal_of_100_by_30_and_says_what_matters(session: Session) -> None:
+    install(session, {**NEAREST}, 1)
+    for number in range(20):
+        session.logbook.note(float(number), f"event {number}")
+    session.simulation.run_until(12.0)
+    session.do(Kill("engine-b"))
+    lines = screen(session)
+    assert len(lines) <= HEIGHT
+    assert max(map(len, lines)) <= WIDTH
+    text = "\n".join(lines)
+    for word in ("engine-a", "dead", "cluster-b", "75.0%", "p99", "signal to weight", "engine-b killed", "quit"):
+        assert word in text
+
+
+def test_the_view_can_be_drawn_before_anything_has_happened(session: Session) -> None:
+    assert len(screen(session)) <= HEIGHT
+    assert "no answers yet" in line(session)
+
+
+def test_a_bar_is_filled_to_its_share_and_never_beyond() -> None:
+    assert bar(0.5, 4) == "██  "
+    assert bar(0.0, 4) == "    "
+    assert bar(7.0, 4) == "████"
+    assert bar(0.53125, 4) == "██▏ "
+    assert clock(75.9) == "1:15"
+
+
+def test_a_bar_shows_what_an_engine_answered_against_what_it_can(session: Session) -> None:
+    session.simulation.run_until(20.0)
+    assert session.recent.served_rps("engine-a") == pytest.approx(90.0, rel=0.15)
+    assert session.recent.latency().count == pytest.approx(2500, rel=0.1)
+    assert "engine-a 9" in line(session) or "engine-a 8" in line(session)
+
+
+def test_the_recent_past_is_whole_seconds_and_forgets() -> None:
+    now = [0.5]
+    recent = Recent(lambda: now[0])
+    request = Request(1, "c", 0.0, b"", 1, 1)
+    recent(request, Ended(Kind.ANSWERED, "OK", "e", 0.2, 0.1, 1))
+    recent(request, Ended(Kind.REFUSED, "SHED", None, None, None, 0))
+    assert recent.served_rps("e") == 0.0  # the second is not over
+    now[0] = 1.1
+    assert recent.served_rps("e") == pytest.approx(1 / 3)
+    assert recent.unserved_share("c") == 0.5
+    assert recent.latency("c").p50_ms == 200.0
+    assert recent.latency("other").count == 0
+    now[0] = 30.0
+    assert recent.served_rps("e") == 0.0
+
+
+def test_keys_do_to_the_fleet_what_they_say_and_undo_it(session: Session) -> None:
+    controls, engines = Controls(session), session.simulation.engines
+    controls.press("2")
+    assert not engines["engine-b"].alive
+    controls.press("2")
+    assert engines["engine-b"].alive
+    controls.press("s")
+    assert engines["engine-b"].slow == 3.0
+    controls.press("s")
+    assert engines["engine-b"].slow == 1.0
+    controls.press("u")
+    assert session.simulation.gateways["cluster-b"].surge == 1.5
+    controls.press("u")
+    assert session.simulation.gateways["cluster-b"].surge == 1.0
+    before = len(session.logbook.events)
+    for key in ("9", "x", "0"):
+        controls.press(key)
+    assert len(session.logbook.events) == before == 6
+
+
+def test_one_key_removes_replicas_until_the_solver_sheds_and_gives_them_back(session: Session) -> None:
+    controls, engines = Controls(session), session.simulation.engines
+    install(session, {**NEAREST}, 1)
+    controls.press("r")
+    for second in range(1, 8):
+        session.simulation.run_until(float(second))
+        controls.step()
+    # At 1, 4 and 7 s: the engine with the most goes first.
+    assert [engine.desired for engine in engines.values()] == [3, 3, 3]
+    shedding = fixed_snapshot({**NEAREST}, 2)
+    session.logbook.snapshot = type(shedding)(
+        shedding.commit,
+        tuple(type(r)(**{f: getattr(r, f) for f in r.__slots__} | {"shed_ratio": 0.1}) for r in shedding.routes),
+    )
+    for second in range(8, 15):
+        session.simulation.run_until(float(second))
+        controls.step()
+    assert [engine.desired for engine in engines.values()] == [3, 3, 3]
+    controls.press("r")
+    assert [engine.desired for engine in engines.values()] == [4, 4, 4]
+
+
+def test_moved_traffic_is_half_the_distance_of_the_shares_times_the_demand() -> None:
+    before = fixed_snapshot({"c": {"x": 750_000, "y": 250_000}})
+    after = fixed_snapshot({"c": {"x": 500_000, "z": 500_000}}, 2)
+    # 100 RPS: a quarter leaves x, a quarter leaves y.
+    assert moved_rps(before, after) == pytest.approx(50.0)
+    assert moved_rps(None, after) == 0.0
+    assert moved_rps(before, fixed_snapshot({"d": {"x": 1_000_000}}, 2)) == 0.0
+
+
+def test_the_logbook_counts_each_snapshot_once_and_says_when_shedding_begins_and_ends(session: Session) -> None:
+    book = session.logbook
+    for cluster in ("cluster-a", "cluster-b"):
+        book.note_installed(1.0, Installed(cluster, fixed_snapshot({**NEAREST}, 1), START_MS))
+    assert book.installed == {"cluster-a": 1, "cluster-b": 1}
+    assert sum(book.statuses.values()) == 1
+    assert book.shed_now_rps == 0.0
+    swapped = {**NEAREST, "cluster-a": {"engine-c": 1_000_000}}
+    book.note_installed(2.0, Installed("cluster-a", fixed_snapshot(swapped, 2), START_MS))
+    # One of three equal routes moved as a whole.
+    assert book.moved_share(0.0, 10.0) == pytest.approx(1 / 3)
+    assert book.moved_share(3.0, 10.0) == 0.0
+
+
+def test_what_is_done_is_written_down_and_nothing_is_done_after_the_end(session: Session) -> None:
+    session.do(Slow("engine-a", 2.0))
+    assert session.logbook.events[-1][1] == "engine-a slow, x2"
+    session._finished = True
+    session.do(Kill("engine-a"))
+    assert session.simulation.engines["engine-a"].alive
+    assert np.isclose(session.simulation.engines["engine-a"].slow, 2.0)

@@ -1,0 +1,89 @@
+"""The whole loop in virtual time: what the demo shows, without a broker, to the last byte."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from fleet_inputs import START_MS, three_regions
+from headrace.infra.demo.movement import shares, shed_rps
+from headrace.infra.fleet.closed_loop import ClosedLoop, LoopSettings
+from headrace.infra.fleet.request import Kind
+from headrace.infra.fleet.script import parse_script
+from headrace.schemas.check_snapshot import check_snapshot
+from headrace.schemas.codec import encode
+from headrace.schemas.weights import RouteWeights, Snapshot
+from headrace.solver.glop import Glop
+
+
+def run(script: str, seconds: float, seed: int = 1) -> tuple[ClosedLoop, float]:
+    loop = ClosedLoop(three_regions(), LoopSettings(), Glop(threads=1), START_MS, np.random.default_rng(seed))
+    loop.warm_up()
+    start_s = loop.simulation.timeline.now_s
+    for timed in parse_script(script, three_regions().names):
+        loop.simulation.schedule(timed, start_s)
+    loop.simulation.run_until(start_s + seconds)
+    return loop, start_s
+
+
+def route(snapshot: Snapshot, cluster: str) -> RouteWeights:
+    return next(r for r in snapshot.routes if r.cluster == cluster)
+
+
+def last_before(loop: ClosedLoop, at_s: float) -> Snapshot:
+    return next(snapshot for time_s, snapshot in reversed(loop.snapshots) if time_s <= at_s)
+
+
+def test_b_sends_its_surplus_to_c_which_is_near_and_everyone_is_served() -> None:
+    loop, _ = run("", 20.0)
+    snapshot = loop.snapshots[-1][1]
+    # 120 RPS beside an engine of 100: about a quarter goes to C, 15 ms away, and next to nothing to A, 64 ms away.
+    b = shares(route(snapshot, "cluster-b"))
+    assert b["engine-c"] == pytest.approx(0.25, abs=0.05)
+    assert b.get("engine-a", 0.0) < 0.03
+    assert shares(route(snapshot, "cluster-a"))["engine-a"] > 0.9
+    loop.simulation.drain()
+    assert loop.simulation.tally.by(Kind.REFUSED) == {}
+    assert loop.simulation.tally.by(Kind.FAILED) == {}
+
+
+def test_a_dead_engine_is_excluded_when_its_silence_has_expired_and_what_is_too_much_is_shed() -> None:
+    loop, start_s = run("t=5 kill engine-b", 25.0)
+    fading, expired = last_before(loop, start_s + 8.0), last_before(loop, start_s + 22.0)
+    assert "engine-b" in shares(route(fading, "cluster-b"))
+    for r in expired.routes:
+        assert "engine-b" not in shares(r)
+        assert [e.reason for e in r.excluded if e.engine_id == "engine-b"] == ["STALE"]
+    # 250 RPS are asked for; 180 are left.
+    assert shed_rps(expired) == pytest.approx(70.0, abs=12.0)
+    assert loop.simulation.tally.routed_to_known_dead == 0
+
+
+def test_replicas_taken_away_are_known_within_two_seconds_and_given_back_likewise() -> None:
+    loop, start_s = run("t=5 replicas engine-a 2\nt=15 replicas engine-a 4", 22.0)
+    # 100 + 80 + 50 RPS are left for 250.
+    assert shed_rps(last_before(loop, start_s + 5.0)) == 0.0
+    assert shed_rps(last_before(loop, start_s + 12.0)) == pytest.approx(20.0, abs=10.0)
+    assert shed_rps(last_before(loop, start_s + 20.0)) == 0.0
+
+
+def test_every_snapshot_is_sound_and_a_run_gives_the_same_bytes_again() -> None:
+    digests: list[str] = []
+    for _ in range(2):
+        loop, _ = run("t=2 surge cluster-b 1.5\nt=4 kill engine-c\nt=7 revive engine-c", 10.0)
+        digest = hashlib.sha256()
+        for _, snapshot in loop.snapshots:
+            assert check_snapshot(snapshot) == ()
+            digest.update(encode(snapshot.commit))
+            for r in snapshot.routes:
+                digest.update(encode(r))
+        digests.append(digest.hexdigest())
+    assert digests[0] == digests[1]
+
+
+def test_without_engines_that_speak_the_warm_up_says_so() -> None:
+    loop = ClosedLoop(three_regions(), LoopSettings(), Glop(threads=1), START_MS, np.random.default_rng(1))
+    for engine in loop.simulation.engines.values():
+        engine.silent = True
+    with pytest.raises(TimeoutError, match="no snapshot"):
+        loop.warm_up(limit_s=3.0)
