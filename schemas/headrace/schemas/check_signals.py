@@ -70,7 +70,7 @@ def _distribution(at: str, d: Distribution) -> Iterator[_Problem]:
             yield from _seconds(f"{at}.{name}", value, MAX_SECONDS)
     yield from _count(f"{at}.count", d.count)
     yield from _count(f"{at}.zero_count", d.zero_count)
-    if any(count < 0 for count in d.bucket_counts):
+    if d.bucket_counts and min(d.bucket_counts) < 0:
         yield RejectReason.NEGATIVE, f"{at}.bucket_counts has {min(d.bucket_counts)}; at least 0"
     if len(d.bucket_counts) > BUCKETS or (
         d.bucket_counts and not MIN_INDEX <= d.first_bucket <= MAX_INDEX + 1 - len(d.bucket_counts)

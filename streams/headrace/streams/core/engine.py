@@ -11,6 +11,7 @@
   for an engine that is silent: such signals are kept apart. Only their offset is taken note of.
 """
 
+import math
 import struct
 from itertools import starmap
 
@@ -259,11 +260,16 @@ class EngineAccumulator:
 
 def _latency(series: Series, entries: list[Entry], smoothed: Smoothed | None) -> LatencyState:
     count, sum_s = 0, 0.0
+    low, high = math.inf, 0.0
     for entry in entries:
         count += entry.observations
         sum_s += entry.sum_s
-    quantiles = series.quantiles()
-    p50, p95, p99 = (None, None, None) if quantiles is None else (_within(value, entries) for value in quantiles)
+        # A bucket's middle is kept inside what was measured, where every pane measured its minimum or maximum.
+        low = min(low, 0.0 if entry.min_s is None else entry.min_s)
+        high = max(high, math.inf if entry.max_s is None else entry.max_s)
+    p50, p95, p99 = (
+        (None, None, None) if (found := series.quantiles()) is None else (max(min(q, high), low) for q in found)
+    )
     return LatencyState(
         model=series.model,
         metric=series.metric,
@@ -274,17 +280,6 @@ def _latency(series: Series, entries: list[Entry], smoothed: Smoothed | None) ->
         p95_s=p95,
         p99_s=p99,
     )
-
-
-def _within(value: float, entries: list[Entry]) -> float:
-    """Keep a bucket's middle inside what was measured, where every pane measured its minimum or maximum."""
-    lows = [entry.min_s for entry in entries if entry.min_s is not None]
-    highs = [entry.max_s for entry in entries if entry.max_s is not None]
-    if highs and len(highs) == len(entries):
-        value = min(value, max(highs))
-    if lows and len(lows) == len(entries):
-        value = max(value, min(lows))
-    return value
 
 
 def fold_engine(

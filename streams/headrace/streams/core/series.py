@@ -108,22 +108,17 @@ class Series:
         """Take out the buckets of an entry that leaves the window."""
         self._count(entry, -1)
 
-    def quantiles(self) -> tuple[float, float, float] | None:
+    def quantiles(self) -> tuple[float, ...] | None:
         """Estimate the median, the 95th and the 99th percentile in seconds; None where no bucket was measured."""
-        total = self.zeros
-        cumulative: Counts | None = None
-        if self.buckets is not None:
-            cumulative = np.cumsum(self.buckets)
-            total += int(cumulative[-1])
+        if self.buckets is None:
+            return (0.0,) * len(_QUANTILES) if self.zeros else None
+        cumulative = np.cumsum(self.buckets)
+        total = self.zeros + int(cumulative[-1])
         if total == 0:
             return None
-        p50, p95, p99 = (self._quantile(max(1, math.ceil(q * total)), cumulative) for q in _QUANTILES)
-        return p50, p95, p99
-
-    def _quantile(self, rank: int, cumulative: Counts | None) -> float:
-        if cumulative is None or rank <= self.zeros:
-            return 0.0
-        return _MIDDLES[int(np.searchsorted(cumulative, rank - self.zeros))]
+        ranks = [max(1, math.ceil(q * total)) - self.zeros for q in _QUANTILES]
+        places: list[int] = np.searchsorted(cumulative, ranks).tolist()
+        return tuple(0.0 if rank <= 0 else _MIDDLES[place] for rank, place in zip(ranks, places, strict=True))
 
     def _count(self, entry: Entry, sign: int) -> None:
         self.zeros += sign * entry.zeros

@@ -1,0 +1,199 @@
+"""Rates of the streams: the fold alone, the worker, and a bare confluent-kafka loop that does the same fold.
+
+    python tests/bench/bench_streams.py [--brokers embedded,apache] [--signals 40000] [--engines 500]
+
+A signal is one engine over one second: TTFT, TBOT and E2E histograms of some forty observations, and a status. The rate
+of a run is its signals over the time from its first to its last state in the compacted topic, broker included.
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from confluent_kafka import Consumer, Producer
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "integration"))
+
+from streams_run import Bus, Worker, engine_spec
+
+from headrace.infra.brokers import start_broker
+from headrace.infra.provision import apply_topics
+from headrace.schemas.bus.clients import consumer_options, producer_options
+from headrace.schemas.bus.compacted import CompactedReader
+from headrace.schemas.bus.raw_records import raw_record
+from headrace.schemas.codec import decode, encode, must
+from headrace.schemas.histogram import pack
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.signals import Distribution, EngineSignals, EngineStatus, Health, Metric, Vantage
+from headrace.schemas.state import EngineState
+from headrace.schemas.topics import FLEET, SIGNALS_ENGINE, STATE_ENGINE, TopicSettings
+from headrace.streams.core.keyed import KINDS, KeyedFold
+from headrace.streams.core.offline import run_offline
+from headrace.streams.core.partitioner import partition_of
+from headrace.streams.settings import StreamsSettings
+
+SETTINGS = StreamsSettings()
+TOPICS = TopicSettings()
+METRICS = (Metric.TTFT, Metric.TBOT, Metric.E2E)
+START_MS = 1_700_000_000_000
+
+
+def signal(engine: str, end_ms: int, dice: np.random.Generator) -> EngineSignals:
+    distributions = []
+    for metric in METRICS:
+        values = dice.lognormal(-1.0, 0.6, size=40).tolist()
+        zeros, first, counts = pack(values)
+        distributions.append(Distribution("m", metric, 40, sum(values), min(values), max(values), zeros, first, counts))
+    status = EngineStatus(Health.HEALTHY, 2, 2, 2, 5.0, 0.0, 0.5)
+    return EngineSignals(engine, "bench", Vantage.ENGINE, end_ms - 1_000, end_ms, tuple(distributions), status)
+
+
+def values(count: int, engines: int) -> Iterator[tuple[bytes, bytes, int]]:
+    """Signals of a fleet, second by second. A few hundred different ones, re-dated: making them is not measured."""
+    dice = np.random.default_rng(1)
+    templates = [signal("e", 0, dice).distributions for _ in range(200)]
+    for i in range(count):
+        engine, end_ms = f"engine-{i % engines}", START_MS + 1_000 * (i // engines + 1)
+        status = EngineStatus(Health.HEALTHY, 2, 2, 2, 5.0, 0.0, 0.5)
+        one = EngineSignals(engine, "b", Vantage.ENGINE, end_ms - 1_000, end_ms, templates[i % 200], status)
+        yield engine.encode(), encode(one), end_ms
+
+
+def offline(count: int, engines: int) -> None:
+    records = [
+        RawRecord("headrace.signals.engine", partition_of(key, 8), i, at_ms, key, value)
+        for i, (key, value, at_ms) in enumerate(values(count, engines))
+    ]
+    began = time.perf_counter()
+    run_offline(records, SETTINGS, TOPICS)
+    took = time.perf_counter() - began
+    row("-", "off-line run", count, took)
+
+
+def row(broker: str, what: str, count: int, took_s: float, more: str = "") -> None:
+    rate = count / took_s
+    print(f"{broker:10}{what:34}{rate:10,.0f} signals/s {rate * len(METRICS):10,.0f} histograms/s  {more}", flush=True)
+
+
+def load(bus: Bus, count: int, engines: int) -> None:
+    producer = Producer(producer_options(bus.kafka))
+    for i in range(engines):
+        spec = engine_spec(f"engine-{i}")
+        producer.produce(bus.name(FLEET), key=spec.key, value=encode(spec))
+    for key, value, at_ms in values(count, engines):
+        while True:
+            try:
+                producer.produce(bus.name(SIGNALS_ENGINE), key=key, value=value, timestamp=at_ms)
+                break
+            except BufferError:
+                producer.poll(0.1)
+    assert producer.flush(60) == 0
+
+
+def span_s(bus: Bus, applied: int) -> float:
+    """Wait until every signal is in a state, and give the time between the first state and the last."""
+    reader, stamps, newest = CompactedReader(bus.kafka, [bus.name(STATE_ENGINE)]), [], {}
+    deadline = time.monotonic() + 180
+    while sum(newest.values()) < applied:
+        assert time.monotonic() < deadline, f"{sum(newest.values())} of {applied} applied"
+        for record in reader.poll(1.0):
+            stamps.append(record.timestamp_ms)
+            if record.key is not None:
+                # How many signals of the key are in it: its window's end counts the seconds.
+                state = must(decode(EngineState, record.value))
+                newest[record.key] = (state.last_signal_ms - START_MS) // 1_000
+    reader.close()
+    return (max(stamps) - min(stamps)) / 1_000
+
+
+def worker_rate(bus: Bus, kind: str, count: int, engines: int) -> None:
+    load(bus, count, engines)
+    with tempfile.TemporaryDirectory() as folder:
+        worker = Worker(bus, Path(folder))
+        try:
+            worker.wait_until("streams ready")
+            time.sleep(count / 4_000)
+            took = span_s(bus, count)
+            status = Path(f"/proc/{worker.process.pid}/status").read_text().splitlines()
+            memory = next(line.split()[1] for line in status if line.startswith("VmHWM"))
+            row(kind, "headrace streams", count, took, f"peak {int(memory) // 1024} MB")
+            latency(bus, kind, engines)
+        finally:
+            worker.kill()
+
+
+def latency(bus: Bus, kind: str, engines: int, seconds: int = 8) -> None:
+    """Signals at the pace of a live fleet; the delay is from a signal's Kafka time stamp to its state's."""
+    producer = Producer({**producer_options(bus.kafka), "linger.ms": 0})
+    dice = np.random.default_rng(2)
+    first_ms = int(time.time() * 1_000)
+    one = signal("engine-0", first_ms, dice)
+    for tick in range(seconds * 20):
+        for i in range(tick % 20, engines, 20):
+            now_ms = int(time.time() * 1_000)
+            each = EngineSignals(
+                f"engine-{i}", "b", Vantage.ENGINE, now_ms - 1_000, now_ms, one.distributions, one.status
+            )
+            producer.produce(bus.name(SIGNALS_ENGINE), key=each.key, value=encode(each), timestamp=now_ms)
+        producer.poll(0)
+        time.sleep(max(0.0, first_ms / 1_000 + (tick + 1) / 20 - time.time()))
+    producer.flush(30)
+    time.sleep(1.5)
+    delays = sorted(
+        record.timestamp_ms - state.signal_timestamp_ms
+        for record in bus.read([STATE_ENGINE])
+        if (state := must(decode(EngineState, record.value))).signal_timestamp_ms >= first_ms + 1_000
+    )
+    p99 = delays[int(0.99 * len(delays))]
+    print(
+        f"{kind:10}{'signal -> state at ' + str(engines) + '/s':34}p50 {statistics.median(delays):.0f} ms, p99 {p99} ms"
+    )
+
+
+def bare_rate(bus: Bus, kind: str, count: int, engines: int) -> None:
+    """The same fold in a plain poll loop: consume, fold, produce, flush, commit."""
+    load(bus, count, engines)
+    consumer = Consumer(consumer_options(bus.kafka, "bare", **{"enable.partition.eof": False}))
+    producer = Producer(producer_options(bus.kafka))
+    consumer.subscribe([bus.name(SIGNALS_ENGINE)])
+    fold, stored, done = KeyedFold(KINDS[SIGNALS_ENGINE], SETTINGS, TOPICS.partitions), {}, 0
+    began = None
+    while done < count:
+        messages = [m for m in consumer.consume(2_000, 0.2) if m.error() is None]
+        if not messages:
+            continue
+        began = time.perf_counter() if began is None else began
+        folded = fold.fold(map(raw_record, messages), stored.get, None)
+        stored.update(folded.states)
+        for key, value in folded.states.items():
+            producer.produce(bus.name(STATE_ENGINE), key=key, value=value)
+        producer.flush(30)
+        consumer.commit(asynchronous=False)
+        done += len(messages)
+    assert began is not None
+    row(kind, "bare confluent-kafka, same fold", count, time.perf_counter() - began)
+    consumer.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--brokers", default="embedded,apache")
+    parser.add_argument("--signals", type=int, default=40_000)
+    parser.add_argument("--engines", type=int, default=500)
+    given = parser.parse_args()
+    offline(min(given.signals, 20_000), given.engines)
+    for kind in given.brokers.split(","):
+        with start_broker(kind) as broker:
+            for name, run in (("worker", worker_rate), ("bare", bare_rate)):
+                topics = TopicSettings(prefix=f"{name}.")
+                apply_topics(broker.kafka, topics)
+                run(Bus(broker.kafka, topics), kind, given.signals, given.engines)
+
+
+if __name__ == "__main__":
+    main()
