@@ -8,7 +8,7 @@ from typing import Any, cast
 from headrace.infra.config_tree import Path, dotted
 
 MASK = "***"
-_SECRET_WORDS = ("password", "secret", "pem", "jaas", "token", "oauthbearer.config", "user.info")
+_SECRET_ENDINGS = ("password", "secret", "token", "pem", "jaas.config", "oauthbearer.config", "user.info")
 
 
 def to_toml(config: object, origins: Mapping[Path, str]) -> str:
@@ -22,8 +22,8 @@ def to_toml(config: object, origins: Mapping[Path, str]) -> str:
 
 
 def masked(name: str, value: str) -> str:
-    """Give the value, or MASK where the name says that it is a secret."""
-    return MASK if any(word in name.lower() for word in _SECRET_WORDS) else value
+    """Give the value, or MASK where the name says that it is a secret: `sasl.password`, but not `secret_header`."""
+    return MASK if name.lower().endswith(_SECRET_ENDINGS) else value
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any setting
