@@ -21,6 +21,7 @@ from headrace.infra.config_sources import find_file, overlaid, read_env, read_fi
 from headrace.infra.config_text import masked, to_toml
 from headrace.infra.config_tree import Path as KeyPath
 from headrace.infra.config_tree import Tree, dotted, fitted, leaves, not_finite
+from headrace.infra.gateway.settings import GatewaySettings
 from headrace.schemas.bus.settings import KafkaSettings, RegistrySettings, kafka_problems
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.topics import TopicSettings, topic_table
@@ -38,6 +39,7 @@ class Config:
     streams: StreamsSettings = field(default_factory=StreamsSettings)
     solver: SolverSettings = field(default_factory=SolverSettings)
     dataplane: DataPlaneSettings = field(default_factory=DataPlaneSettings)
+    gateway: GatewaySettings = field(default_factory=GatewaySettings)
 
 
 @dataclass(frozen=True, slots=True)
