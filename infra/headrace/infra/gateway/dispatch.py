@@ -1,0 +1,172 @@
+"""From a judged request to an engine that answers: route, try, and where that is allowed once more elsewhere.
+
+route ─► try ─► answered ─────────────────────────────────────────► the answer
+          │
+          └─ not reachable, lost before the first byte, 502-504 ─► another engine? ─► budget? ─► try ─► ...
+                                                                    no: what there is is the answer
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import aiohttp
+
+from headrace.dataplane.decision import Decision, DecisionReason, Outcome
+from headrace.dataplane.retry_budget import Retry
+from headrace.dataplane.router import Router
+from headrace.infra.gateway.attempt import Answered, Failed, Failure, Question, attempt
+from headrace.infra.gateway.core.decision_header import decision_header
+from headrace.infra.gateway.core.judgement import Asked
+from headrace.infra.gateway.core.refusal import Refusal, refusal_of
+from headrace.infra.gateway.deadline import Deadline
+from headrace.infra.gateway.engines import Engine, Engines
+from headrace.infra.gateway.metrics import GatewayMetrics
+from headrace.infra.gateway.settings import GatewaySettings
+from headrace.infra.gateway.watch import EngineWatch
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One attempt: what was decided, whom it names, and when it was sent (monotonic seconds)."""
+
+    decision: Decision
+    engine: Engine
+    number: int
+    sent_s: float
+
+    @property
+    def header(self) -> str:
+        """What the client is told of it."""
+        return decision_header(self.decision, self.engine.alias, self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatched:
+    """An engine's answer has begun."""
+
+    chosen: Try
+    answered: Answered
+
+
+@dataclass(frozen=True, slots=True)
+class NotDispatched:
+    """There is no engine's answer; `header` says what was decided."""
+
+    refusal: Refusal
+    header: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What it takes to reach engines: how, through what, and who minds those that are down."""
+
+    engines: Engines
+    session: aiohttp.ClientSession
+    watch: EngineWatch
+
+
+class Dispatcher:
+    """Finds engines that answer."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        router: Router,
+        reach: Reach,
+        metrics: GatewayMetrics,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._settings = settings
+        self._router = router
+        self._engines = reach.engines
+        self._session = reach.session
+        self._watch = reach.watch
+        self._metrics = metrics
+        self._now_ms = now_ms
+
+    async def dispatch(self, asked: Asked, deadline: Deadline) -> Dispatched | NotDispatched:
+        """Give the answer of the engine that the request belongs to, or of one other, or a refusal.
+
+        Raises:
+            TimeoutError: the deadline's. An engine that is slow is not left for another: it may be at work.
+        """
+        decision = self._route(asked, ())
+        self._report(asked, decision, retry=False)
+        chosen = self._try(decision, 1)
+        question = Question(asked.endpoint.value, asked.headers, asked.body)
+        while isinstance(chosen, Try):
+            answered = await self._attempt(chosen, question, deadline)
+            served = isinstance(answered, Answered) and answered.response.status not in self._settings.retry_statuses
+            further = None if served else self._further(asked, chosen)
+            if further is None:
+                return _final(chosen, answered)
+            if isinstance(answered, Answered):
+                answered.response.close()
+            chosen = further
+        return chosen
+
+    async def _attempt(self, chosen: Try, question: Question, deadline: Deadline) -> Answered | Failed:
+        """Try one engine, and take note of what it does."""
+        engine, result = chosen.engine, "not_ended"
+        try:
+            answered = await attempt(self._session, engine, question, deadline, self._settings.first_byte_s)
+            if isinstance(answered, Answered):
+                result = "answered" if answered.response.status < 500 else "error_status"
+            else:
+                result = answered.failure.value
+                learn = self._watch.not_reachable if answered.failure is Failure.CONNECT else self._watch.suspect
+                learn(engine)
+        finally:
+            self._metrics.attempted(engine.alias, result)
+        return answered
+
+    def _further(self, asked: Asked, failed: Try) -> Try | None:
+        """Give another engine to try, if none was tried before, if there is one, and if the budget grants it."""
+        if failed.number > 1:
+            self._metrics.retried(Retry.ALREADY_RETRIED.value.lower())
+            return None
+        tried = (failed.engine.engine_id,)
+        decision = self._route(asked, tried)
+        further = self._try(decision, failed.number + 1)
+        if not isinstance(further, Try):
+            self._metrics.retried("no_other_engine")
+            return None
+        granted = self._router.may_retry(asked.model, asked.standing.request_class, tried)
+        self._metrics.retried(granted.value.lower())
+        if not granted:
+            return None
+        self._report(asked, decision, retry=True)
+        return further
+
+    def _route(self, asked: Asked, tried: tuple[str, ...]) -> Decision:
+        return self._router.route(
+            asked.model,
+            asked.standing.request_class,
+            asked.key,
+            tier=asked.standing.tier,
+            exclude=tried,
+            now_ms=self._now_ms(),
+        )
+
+    def _report(self, asked: Asked, decision: Decision, *, retry: bool) -> None:
+        """Count a decision. A model that nobody serves is no demand: clients can invent names without end."""
+        self._metrics.decided(decision.outcome.value, decision.reason.value)
+        if decision.reason is not DecisionReason.UNKNOWN_ROUTE:
+            model, request_class = asked.model, asked.standing.request_class
+            self._router.report(model, request_class, decision, retry=retry, now_ms=self._now_ms())
+
+    def _try(self, decision: Decision, number: int) -> Try | NotDispatched:
+        engine = self._engines.reach(decision)
+        if engine is not None:
+            return Try(decision, engine, number, time.monotonic())
+        routed = decision.outcome is Outcome.ROUTED
+        alias = None if decision.engine_id is None else self._engines.alias(decision.engine_id)
+        refusal = Refusal.without_address() if routed else refusal_of(decision)
+        return NotDispatched(refusal, decision_header(decision, alias, number))
+
+
+def _final(chosen: Try, answered: Answered | Failed) -> Dispatched | NotDispatched:
+    if isinstance(answered, Answered):
+        return Dispatched(chosen, answered)
+    return NotDispatched(Refusal.lost(), chosen.header)
