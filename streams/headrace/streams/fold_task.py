@@ -7,6 +7,7 @@ An event of an earlier generation of the group is dropped and not acknowledged: 
 partition now, and folding it out of order would make the guard drop those before it.
 """
 
+import time
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
@@ -74,7 +75,9 @@ class FoldTask:
         self._fold.keep_partitions(kept)
 
     async def _process(self, events: Sequence[Event]) -> None:
+        began_s = time.monotonic()
         folded = self._fold.fold(map(raw_record, events), self._stored, self._fleet)
+        folded_s = time.monotonic()
         partitions = self._fold.partitions
         outgoing = [
             Outgoing(self._state, partition_of(key, partitions), key, value) for key, value in folded.states.items()
@@ -85,6 +88,14 @@ class FoldTask:
         await deliver(self._app.producer, outgoing, self._log)
         for event in events:
             event.ack()
+        self._log.debug(
+            "batch",
+            topic=self._signals,
+            signals=len(events),
+            states=len(folded.states),
+            fold_ms=round(1000 * (folded_s - began_s)),
+            deliver_ms=round(1000 * (time.monotonic() - folded_s)),
+        )
         self._progress.processed(self._signals, ((e.message.partition, e.message.offset) for e in events), folded)
         for letter in folded.rejected[:1]:
             self._log.warning(

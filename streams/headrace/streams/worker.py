@@ -117,7 +117,7 @@ class _Worker:
         return True
 
     def _compose(self, fleet: FleetWatch, registry: SchemaSource | None) -> "tuple[AppT, list[FoldTask]]":
-        from headrace.streams.app import make_app  # noqa: PLC0415 - Faust is imported after the loop's policy is set
+        from headrace.streams.app import make_app, shorten_fetches  # noqa: PLC0415 - Faust is imported after the loop's policy is set
 
         app = make_app(self._kafka, self._settings)
         folds = [self._fold(app, role, fleet if role == SIGNALS_ENGINE else None, registry) for role in STATE_OF]
@@ -130,6 +130,8 @@ class _Worker:
 
         async def assigned(_: object, assigned: Collection[Any], **__: object) -> None:
             self._progress.moved()
+            if self._kafka.broker == "embedded":
+                shorten_fetches(app)
             self._log.info("partitions assigned", partitions=len(self._signals_of(assigned)))
 
         app.on_partitions_revoked.connect(cast("Any", revoked), weak=False)
