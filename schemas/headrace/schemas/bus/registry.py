@@ -12,8 +12,9 @@ from typing import Any
 
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
+from fastavro.schema import SchemaParseException
 
-from headrace.schemas.avro_schemas import AvroSchema
+from headrace.schemas.avro_schemas import AvroSchema, parse
 from headrace.schemas.bus.settings import RegistrySettings
 from headrace.schemas.errors import HeadraceError
 
@@ -39,7 +40,7 @@ class RegistryAwayError(HeadraceError):
 class Registry:
     """A `headrace.schemas.codec.SchemaSource` over a schema registry. It connects when first asked.
 
-    One thread at a time. Schemas with references to others are not followed: they count as not found.
+    One thread at a time. Schemas that are no Avro, or that refer to others, count as not found.
     """
 
     def __init__(self, settings: RegistrySettings) -> None:
@@ -85,9 +86,13 @@ class Registry:
         if found.schema_type not in (None, "AVRO") or found.references or found.schema_str is None:
             self._remember_unknown(name)
             return None
-        schema: AvroSchema = json.loads(found.schema_str)
-        self._found[name] = schema
-        return schema
+        try:
+            # Parsed here, once: a record must not pay for its schema again.
+            self._found[name] = parse(json.loads(found.schema_str))
+        except (ValueError, SchemaParseException):
+            self._remember_unknown(name)
+            return None
+        return self._found[name]
 
     def _remember_unknown(self, name: str) -> None:
         if len(self._unknown) >= MAX_UNKNOWN:
