@@ -30,6 +30,7 @@ MAX_RECORD_BYTES: Final = 16 * 1024 * 1024
 
 _CONFLUENT_MAGIC: Final = b"\x00"
 _GUID_MAGIC: Final = b"\x01"
+_PARSED: Final = "__fastavro_parsed__"
 _prefixes: dict[str, bytes] = {}
 
 
@@ -37,7 +38,7 @@ class SchemaSource(Protocol):
     """Where writer schemas of Confluent framing are looked up; a registry client, or a mapping in a test."""
 
     def by_id(self, schema_id: int) -> AvroSchema | None:
-        """Give the schema with this registry id, or None where the registry has none."""
+        """Give the schema with this registry id, best parsed already, or None where the registry has none."""
         ...
 
     def by_guid(self, guid: bytes) -> AvroSchema | None:
@@ -91,6 +92,32 @@ def decode(
     return _read(expected, writer, value, start)
 
 
+def decode_plain(
+    value: bytes, headers: Sequence[tuple[str, bytes]] = (), registry: SchemaSource | None = None
+) -> tuple[str, dict[str, Any]] | Rejected:
+    """Read a value of any record type: (its schema's name, its fields as dicts, lists and primitives).
+
+    For foreign records, whose schema a registry knows. `Rejected` as `decode` says, and where the value is no record.
+    """
+    if len(value) > MAX_RECORD_BYTES:
+        return Rejected(RejectReason.TOO_LARGE, f"value has {len(value)} bytes; at most {MAX_RECORD_BYTES}")
+    found = _writer_schema(value, headers, registry)
+    if isinstance(found, Rejected):
+        return found
+    writer, start = found
+    body = io.BytesIO(value)
+    body.seek(start)
+    try:
+        plain: object = fastavro.schemaless_reader(body, writer, None)
+    except Exception as error:  # noqa: BLE001 - hostile bytes raise nearly anything inside an Avro reader
+        return Rejected(RejectReason.MALFORMED, f"no {writer.get('name')}: {type(error).__name__}: {error}"[:300])
+    if not isinstance(plain, dict):
+        return Rejected(RejectReason.WRONG_RECORD, f"value is {plain!r:.60}; expected a record")
+    if body.tell() != len(value):
+        return Rejected(RejectReason.MALFORMED, f"{len(value) - body.tell()} bytes follow the {writer['name']}")
+    return str(writer["name"]), cast("dict[str, Any]", plain)
+
+
 def must(outcome: R | Rejected) -> R:
     """Give the decoded record, or raise UnreadableError: for tests and for bytes of our own."""
     if isinstance(outcome, Rejected):
@@ -141,4 +168,4 @@ def _registered(
         return Rejected(RejectReason.UNKNOWN_SCHEMA, f"Confluent framing with {name}, and no registry is configured")
     if found is None:
         return Rejected(RejectReason.UNKNOWN_SCHEMA, f"the registry has no schema with {name}")
-    return parse(found), start
+    return found if _PARSED in found else parse(found), start
