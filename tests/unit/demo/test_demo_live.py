@@ -90,6 +90,7 @@ def test_the_recent_past_is_whole_seconds_and_forgets() -> None:
     now[0] = 1.1
     assert recent.served_rps("e") == pytest.approx(1 / 3)
     assert recent.unserved_share("c") == 0.5
+    assert recent.ended_rps("c") == pytest.approx(2 / 3)
     assert recent.latency("c").p50_ms == 200.0
     assert recent.latency("other").count == 0
     now[0] = 30.0

@@ -25,7 +25,7 @@ class Controls:
     def help(self) -> tuple[tuple[str, str], ...]:
         """The keys and what they do."""
         return (
-            (f"1-{len(self._engines)}", "kill or revive an engine"),
+            (f"1-{len(self._engines)}", "kill/revive engine"),
             ("s", f"slow {self._target}"),
             ("u", f"surge {self._surged}"),
             ("r", "shrink until it sheds"),

@@ -1,5 +1,6 @@
 """Single keys from a terminal, without Enter and without waiting; the terminal is as it was at the end of the block."""
 
+import os
 import select
 import sys
 import termios
@@ -30,4 +31,5 @@ class Keys:
         """Give the next key that was pressed, or None where none was."""
         if self._before is None or not select.select([sys.stdin], [], [], 0.0)[0]:
             return None
-        return sys.stdin.read(1)
+        # Not sys.stdin.read: what Python has buffered, select does not see.
+        return os.read(sys.stdin.fileno(), 1).decode("ascii", "replace")

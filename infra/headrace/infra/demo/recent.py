@@ -41,6 +41,10 @@ class Recent:
         """Give an engine's answers per second over the last RATE_WINDOW_S whole seconds."""
         return sum(s.answered[engine_id] for s in self._whole(RATE_WINDOW_S)) / RATE_WINDOW_S
 
+    def ended_rps(self, cluster: str) -> float:
+        """Give how many of a cluster's requests ended per second, served or not; what it asks for, a moment ago."""
+        return sum(s.ended[cluster] for s in self._whole(RATE_WINDOW_S)) / RATE_WINDOW_S
+
     def unserved_share(self, cluster: str) -> float:
         """Give the share of a cluster's requests that ended without an answer; 0 where none ended."""
         seconds = self._whole(RATE_WINDOW_S)

@@ -111,8 +111,8 @@ def _condition(engine: SimulatedEngine, now_s: float) -> Text:
 def _weights(session: Session) -> RenderableType:
     names = list(session.simulation.engines)
     shares: list[tuple[int, JustifyMethod]] = [(10, "right")] * len(names)
-    table = _table((10, "left"), (9, "right"), *shares, (7, "right"), (9, "right"), (9, "right"))
-    heads = ("", "demand", *names, "shed", "mean ms", "p99 ms")
+    table = _table((10, "left"), (5, "right"), *shares, (7, "right"), (9, "right"), (8, "right"), (8, "right"))
+    heads = ("", "RPS", *names, "shed", "unserved", "mean ms", "p99 ms")
     table.add_row(*(Text(word, style="dim") for word in heads))
     routes = () if session.logbook.snapshot is None else session.logbook.snapshot.routes
     for route in routes:
@@ -120,17 +120,18 @@ def _weights(session: Session) -> RenderableType:
         seen = session.recent.latency(route.cluster)
         table.add_row(
             Text(route.cluster, style="bold"),
-            f"{route.demand_rps:.0f} RPS",
+            f"{session.recent.ended_rps(route.cluster):.0f}",
             *(_share(ppm.get(name, 0) / PPM) for name in names),
-            Text(f"{route.shed_ratio:.1%}", style="bold red") if route.shed_ratio else Text("-", style="dim"),
+            _share(route.shed_ratio, "bold red"),
+            _share(session.recent.unserved_share(route.cluster), "red"),
             _number(seen.mean_ms),
             _number(seen.p99_ms),
         )
     return Panel(table, title="weights, and what users wait", title_align="left", border_style="dim")
 
 
-def _share(share: float) -> Text:
-    return Text(f"{share:.1%}") if share else Text("-", style="dim")
+def _share(share: float, style: str = "") -> Text:
+    return Text(f"{share:.1%}", style=style) if share else Text("-", style="dim")
 
 
 def _number(value: float | None) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from numpy.random import Generator
 
+from headrace.dataplane.decision import Outcome
 from headrace.dataplane.router import Router
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.infra.fleet.scenario import Scenario
@@ -84,13 +85,17 @@ class ClosedLoop:
         """Let engines and probes be heard until every router has weights, then let requests arrive.
 
         Raises:
-            TimeoutError: no snapshot came within `limit_s`.
+            TimeoutError: they had not within `limit_s`.
         """
-        while not self.snapshots:
+        while not all(self._routes(router) for router in self._routers.values()):
             if self.simulation.timeline.now_s >= limit_s:
-                raise TimeoutError(f"no snapshot in the first {limit_s:g} s of virtual time")
+                raise TimeoutError(f"not every router has weights after {limit_s:g} s of virtual time")
             self.simulation.run_until(self.simulation.timeline.now_s + self._settings.solver.period_ms / 1000)
         self.simulation.start_arrivals()
+
+    def _routes(self, router: Router) -> bool:
+        decision = router.route(self.simulation.scenario.model, key=b"warm-up", now_ms=self.simulation.now_ms)
+        return decision.outcome is Outcome.ROUTED
 
     def _tick(self) -> None:
         now_s, now_ms = self.simulation.timeline.now_s, self.simulation.now_ms

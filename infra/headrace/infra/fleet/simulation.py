@@ -5,9 +5,9 @@
                                        │    └─ TTFT + tokens x TBOT ─ rtt/2 ─────────────ANSWERED
                                        └─ turned away, or lost ─ rtt/2 ─ retry? ─ route  ... REFUSED | FAILED
 
-Each second of virtual time every engine publishes its signals (a dead or silent one nothing), every cluster probes
-every site and reports its demand. Time is given by `run_until`; the same scenario, routers, commands and seed give the
-same records to the last byte.
+Each second of virtual time every engine publishes its signals (a dead or silent one nothing) and every cluster probes
+every site, each at a phase of its own; demand is reported on the whole second. Time is given by `run_until`; the same
+scenario, routers, commands and seed give the same records to the last byte.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -86,7 +86,7 @@ class Simulation:
             self._coming[spec.name] = arrivals(
                 azure_conversation(), spec.name, spec.trace_start, scenario.mean_tokens, session_dice
             )
-        self.timeline.every(PERIOD_S, self._tick)
+        self._begin_periods(rng)
 
     @property
     def now_ms(self) -> int:
@@ -236,21 +236,31 @@ class Simulation:
 
     # --- once a second ----------------------------------------------------------------------------------------------
 
-    def _tick(self) -> None:
+    def _begin_periods(self, rng: Generator) -> None:
+        """Give each engine and each cluster's probes a phase of their own, in whole ms: nothing real is in step."""
         for engine in self.engines.values():
-            for admitted in engine.fill(self.timeline.now_s):
-                self._schedule_finish(engine, admitted)
-            self._publish(engine)
+            self.timeline.every(PERIOD_S, partial(self._engine_period, engine), int(rng.integers(1, 1001)) / 1000)
         for gateway in self.gateways.values():
-            for site, link in gateway.links.items():
-                probe = NetworkProbe(gateway.spec.name, site, f"{gateway.spec.name}/probe", self.now_ms, link.draw_s())
-                self._sink.put(SIGNALS_NETWORK, probe, self.now_ms)
-            if self.reports_demand:
-                for demand in gateway.router.demand.close(self.now_ms):
-                    self._sink.put(SIGNALS_DEMAND, demand, self.now_ms)
-            for engine_id in sorted(gateway.known_down):
-                rtt_s = gateway.links[self.engines[engine_id].spec.site].draw_s()
-                self.timeline.at(self.timeline.now_s + rtt_s, partial(self._reprobe, gateway, engine_id))
+            self.timeline.every(PERIOD_S, partial(self._probe, gateway), int(rng.integers(1, 1001)) / 1000)
+        self.timeline.every(PERIOD_S, self._report_demand)
+
+    def _engine_period(self, engine: SimulatedEngine) -> None:
+        for admitted in engine.fill(self.timeline.now_s):
+            self._schedule_finish(engine, admitted)
+        self._publish(engine)
+
+    def _probe(self, gateway: Gateway) -> None:
+        for site, link in gateway.links.items():
+            probe = NetworkProbe(gateway.spec.name, site, f"{gateway.spec.name}/probe", self.now_ms, link.draw_s())
+            self._sink.put(SIGNALS_NETWORK, probe, self.now_ms)
+        for engine_id in sorted(gateway.known_down):
+            rtt_s = gateway.links[self.engines[engine_id].spec.site].draw_s()
+            self.timeline.at(self.timeline.now_s + rtt_s, partial(self._reprobe, gateway, engine_id))
+
+    def _report_demand(self) -> None:
+        for gateway in self.gateways.values() if self.reports_demand else ():
+            for demand in gateway.router.demand.close(self.now_ms):
+                self._sink.put(SIGNALS_DEMAND, demand, self.now_ms)
 
     def _reprobe(self, gateway: Gateway, engine_id: str) -> None:
         if self.engines[engine_id].alive:

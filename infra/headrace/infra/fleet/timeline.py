@@ -31,9 +31,9 @@ class Timeline:
         self._scheduled += 1
         heapq.heappush(self._heap, (at_s, self._scheduled, action))
 
-    def every(self, period_s: float, action: Action) -> None:
-        """Run `action` after each period, for ever: the k-th time k periods from now, without drift."""
-        self._repeat(self.now_s, period_s, 1, action)
+    def every(self, period_s: float, action: Action, first_s: float | None = None) -> None:
+        """Run `action` at `first_s` (None: a period from now) and after each period, for ever, without drift."""
+        self._repeat(self.now_s + period_s if first_s is None else first_s, period_s, 0, action)
 
     def _repeat(self, start_s: float, period_s: float, count: int, action: Action) -> None:
         def step() -> None:
