@@ -1,9 +1,9 @@
 """One fixed exponential histogram layout: bucket i holds (b^i, b^(i+1)], b = 2^(1/8); a merge is a vector addition.
 
 The layout is OpenTelemetry's exponential histogram at scale 3: a quantile read at 2 l u / (l + u), the harmonic middle
-of a bucket's bounds, is at most (b - 1)/(b + 1) = 4.33 % off. The mean (sum / count) never comes from buckets. Values at
-or below zero are counted apart as measured zeros; values outside the range land in the first or last bucket, so nothing
-is lost from the count.
+of a bucket's bounds, is at most (b - 1)/(b + 1) = 4.33 % off. The mean (sum / count) never comes from buckets. Values
+at or below zero are counted apart as measured zeros; values outside the range land in the first or last bucket, so
+nothing is lost from the count.
 
 Source: OpenTelemetry metrics data model, "Exponential Histogram", and Masson et al., DDSketch, VLDB 2019.
 """
