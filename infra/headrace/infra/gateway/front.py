@@ -9,16 +9,22 @@ has a timer that runs whenever no request is in progress. Above `max_connections
 import asyncio
 import ssl
 from collections.abc import Callable
+from typing import Final, Protocol, cast
 
 from aiohttp import web
 
 from headrace.infra.gateway.core.refusal import Refusal
+from headrace.infra.gateway.replies import refuse
 from headrace.infra.gateway.settings import GatewaySettings
 from headrace.schemas.errors import InvalidInputError
 
-LINGERING_S = 2.0
+LINGERING_S: Final = 2.0
 """That the rest of a refused body is read, so that its client reads the refusal instead of a reset, and that a client
 may take to read what was sent before its connection ends."""
+
+
+MAX_REFUSED: Final = 256
+"""Connections beyond the bound that are being told so at once; further ones are closed without a word."""
 
 
 def close_soon(transport: asyncio.Transport) -> None:
@@ -27,12 +33,28 @@ def close_soon(transport: asyncio.Transport) -> None:
     asyncio.get_running_loop().call_later(LINGERING_S, transport.abort)
 
 
+class Watcher(Protocol):
+    """What is told of connections."""
+
+    def ended(self) -> None:
+        """Take note that one ended."""
+        ...
+
+    def turned_away(self, cause: str, /) -> None:
+        """Take note that one, or what came on it, was refused: `connections`, `malformed`."""
+        ...
+
+    def failed(self, error: BaseException, /) -> None:
+        """Take note of an exception that nobody foresaw; its client gets status 500."""
+        ...
+
+
 class Connection(web.RequestHandler):
     """A client's connection, with a timer for the time in which no request is in progress."""
 
-    __slots__ = ("_head_s", "_idle", "_keepalive_s", "_on_end")
+    __slots__ = ("_head_s", "_idle", "_keepalive_s", "_watcher")
 
-    def __init__(self, server: web.Server, settings: GatewaySettings, on_end: Callable[[], None]) -> None:
+    def __init__(self, server: web.Server, settings: GatewaySettings, watcher: Watcher) -> None:
         super().__init__(
             server,
             loop=asyncio.get_running_loop(),
@@ -45,7 +67,7 @@ class Connection(web.RequestHandler):
         )
         self._head_s = settings.head_s
         self._keepalive_s = settings.keepalive_s
-        self._on_end = on_end
+        self._watcher = watcher
         self._idle: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -56,8 +78,26 @@ class Connection(web.RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         """End; cancels a request in progress."""
         self.request_began()
-        self._on_end()
+        self._watcher.ended()
         super().connection_lost(exc)
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,  # noqa: ARG002 - repeats the client's bytes, which helps nobody
+    ) -> web.StreamResponse:
+        """Answer what is no HTTP, or met an exception: in the shape of every other error, without a traceback."""
+        if status < 500:
+            self._watcher.turned_away("malformed")
+        elif exc is not None:
+            self._watcher.failed(exc)
+        if request.writer.output_size > 0:
+            raise ConnectionError("an answer was begun already")
+        response = refuse(Refusal.malformed() if status < 500 else Refusal.unforeseen())
+        response.force_close()
+        return response
 
     def request_began(self) -> None:
         """Stop waiting."""
@@ -80,27 +120,54 @@ class Connection(web.RequestHandler):
 
 
 class _Full(asyncio.Protocol):
-    """A connection beyond the bound: told so, and closed."""
+    """A connection beyond the bound: told so, and closed when it has read that, soon at the latest."""
+
+    def __init__(self, on_end: Callable[[], None]) -> None:
+        self._on_end = on_end
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if isinstance(transport, asyncio.WriteTransport):
-            refusal = Refusal.overloaded("The gateway has no room for more connections.")
-            body = refusal.body()
-            head = ["HTTP/1.1 503 Service Unavailable", "Content-Type: application/json", "Connection: close"]
-            head += [f"{name}: {value}" for name, value in refusal.headers().items()]
-            head.append(f"Content-Length: {len(body)}")
-            transport.write("\r\n".join(head).encode() + b"\r\n\r\n" + body)
-        transport.close()  # what was written fits every socket buffer, so this does not linger
+        transport = cast("asyncio.Transport", transport)  # uvloop's are none by type, only by what they do
+        refusal = Refusal.overloaded("The gateway has no room for more connections.")
+        body = refusal.body()
+        head = ["HTTP/1.1 503 Service Unavailable", "Content-Type: application/json", "Connection: close"]
+        head += [f"{name}: {value}" for name, value in refusal.headers().items()]
+        head.append(f"Content-Length: {len(body)}")
+        transport.write("\r\n".join(head).encode() + b"\r\n\r\n" + body)
+        if transport.can_write_eof():
+            transport.write_eof()  # closing with the request unread would reset the connection and lose the answer
+        asyncio.get_running_loop().call_later(LINGERING_S, transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        self._on_end()
+
+
+class _Closed(asyncio.Protocol):
+    """A connection that is closed without a word."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        cast("asyncio.Transport", transport).abort()  # uvloop's are none by type, only by what they do
 
 
 class Front:
-    """Listens, and hands each request to the application."""
+    """Listens, and hands each request to the application.
 
-    def __init__(self, app: web.Application, settings: GatewaySettings, on_full: Callable[[], None]) -> None:
+    Attributes:
+        connections: of clients, now.
+    """
+
+    def __init__(
+        self,
+        app: web.Application,
+        settings: GatewaySettings,
+        turned_away: Callable[[str], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
         self._settings = settings
-        self._on_full = on_full
+        self.turned_away = turned_away
+        self.failed = failed
         self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=settings.drain_s)
         self._listening: asyncio.Server | None = None
+        self._refused = 0
         self.connections = 0
 
     async def start(self) -> int:
@@ -134,16 +201,27 @@ class Front:
             self._listening.close()
         await self._runner.cleanup()
 
+    def ended(self) -> None:
+        """Take note that a connection ended."""
+        self.connections -= 1
+
     def _accept(self) -> asyncio.Protocol:
         server = self._runner.server
         if server is None or self.connections >= self._settings.max_connections:
-            self._on_full()
-            return _Full()
+            self.turned_away("connections")
+            return self._refuse()
         self.connections += 1
-        return Connection(server, self._settings, self._ended)
+        return Connection(server, self._settings, self)
 
-    def _ended(self) -> None:
-        self.connections -= 1
+    def _refuse(self) -> asyncio.Protocol:
+        """Tell a connection that there is no room, where it is not one of too many that are being told."""
+        if self._refused >= MAX_REFUSED:
+            return _Closed()
+        self._refused += 1
+        return _Full(self._refused_ended)
+
+    def _refused_ended(self) -> None:
+        self._refused -= 1
 
 
 def tls_context(settings: GatewaySettings) -> ssl.SSLContext | None:

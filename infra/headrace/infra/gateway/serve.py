@@ -78,7 +78,7 @@ class Running:
             dispatcher = Dispatcher(self.settings, self.router, reach, self.metrics, _now_ms)
             proxy = Proxy(self.settings, self._rules, dispatcher, self.metrics)
             app = Gateway(self.settings, self.admission, proxy, self.readiness, self.metrics).application()
-            front = Front(app, self.settings, lambda: self.metrics.turned_away("connections"))
+            front = Front(app, self.settings, self.metrics.turned_away, self._failed)
             self._show_gauges(front, watch)
             await self._source.start()
             stack.push_async_callback(self._source.stop)
@@ -108,12 +108,20 @@ class Running:
     def _engine_changed(self, engine: Engine, up: bool) -> None:  # noqa: FBT001 - the watch's signature
         (self._log.info if up else self._log.warning)("engine up" if up else "engine down", engine=engine.alias)
 
+    def _failed(self, error: BaseException) -> None:
+        if self._may_say(type(error).__name__):
+            self._log.error("request failed", exc_info=error)
+
     def _problem(self, sentence: str) -> None:
-        """Log a problem of the source, each kind at most every SAID_EVERY_S; kinds differ in their beginning."""
-        kind, now_s = sentence[:40], time.monotonic()
-        if now_s - self._said.get(kind, -SAID_EVERY_S) >= SAID_EVERY_S:
-            self._said = {k: at for k, at in self._said.items() if now_s - at < SAID_EVERY_S} | {kind: now_s}
+        """Log a problem of the source; its kind is its beginning."""
+        if self._may_say(sentence[:40]):
             self._log.warning("weights source", problem=sentence)
+
+    def _may_say(self, kind: str) -> bool:
+        """Say whether a kind of problem was not logged within the last SAID_EVERY_S."""
+        now_s = time.monotonic()
+        self._said = {k: at for k, at in self._said.items() if now_s - at < SAID_EVERY_S}
+        return self._said.setdefault(kind, now_s) == now_s
 
 
 async def serve(running: Running) -> None:

@@ -101,7 +101,7 @@ class SimulatedEngine:
             return web.json_response(answers.error(fault.status, "as told"), status=fault.status, headers=headers)
         if fault is Fault.HANG_BEFORE_HEAD:
             await asyncio.sleep(3_600)
-        if fault is Fault.NOT_HTTP and isinstance(request.transport, asyncio.Transport):
+        if fault is Fault.NOT_HTTP and request.transport is not None:
             request.transport.write(b"this is no HTTP\r\n\r\n")
         if fault is Fault.CLOSE_BEFORE_BODY:
             response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})

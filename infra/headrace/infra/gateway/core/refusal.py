@@ -44,6 +44,16 @@ class Refusal:
         return cls(400, INVALID, "invalid_request", message, param)
 
     @classmethod
+    def malformed(cls) -> Self:
+        """Say that what came is no HTTP, or more of a head than is read."""
+        return cls(400, INVALID, "malformed_http", "The request is malformed, or its head is too large.")
+
+    @classmethod
+    def unforeseen(cls) -> Self:
+        """Say that the gateway itself failed."""
+        return cls(500, SERVER, "gateway_error", "The gateway failed to answer this request.")
+
+    @classmethod
     def unknown_model(cls, model: str) -> Self:
         """Say that the model is not served here."""
         return cls(404, INVALID, MODEL_NOT_FOUND, f"The model {model!r} does not exist here.", "model")
