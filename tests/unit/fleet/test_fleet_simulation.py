@@ -183,3 +183,24 @@ def test_latencies_are_summarised_by_rank() -> None:
     assert (summary.count, summary.mean_ms) == (100, 50.5)
     assert (summary.p50_ms, summary.p95_ms, summary.p99_ms) == (50.0, 95.0, 99.0)
     assert summarise({}).mean_ms is None
+
+
+def test_latencies_belong_to_the_phase_in_which_the_request_arrived() -> None:
+    simulation, _ = fixed_run(10.0, "t=0 phase calm\nt=5 phase slow\nt=5 slow engine-a 4")
+    simulation.drain()
+    tally = simulation.tally
+    calm, slow = tally.latency("calm"), tally.latency("slow")
+    assert calm.count + slow.count == tally.latency().count == sum(tally.by(Kind.ANSWERED).values())
+    assert calm.mean_ms is not None
+    assert slow.mean_ms is not None
+    assert slow.mean_ms > 1.5 * calm.mean_ms
+    assert tally.latency("never").count == 0
+
+
+def test_demand_is_left_to_reporters_of_their_own_where_there_are_any() -> None:
+    simulation, sink = fixed_run(0.0)
+    simulation.reports_demand = False
+    simulation.run_until(3.0)
+    assert not any(isinstance(record, Demand) for _, record, _ in sink.kept)
+    counted = simulation.gateways["cluster-a"].router.demand.close(START_MS + 3_000)
+    assert sum(record.offered for record in counted) == pytest.approx(270, rel=0.2)
