@@ -6,7 +6,9 @@ The group only says who should write; that nobody else can is the transactional 
 killed is replaced when its session times out; one that stops leaves the group, and is replaced at once. Sticky
 assignment, so a third worker that joins takes nothing from the leader.
 
-Failure mode: with the broker away for longer than the session, nobody leads; the group forms again by itself.
+Failure mode: with the broker away for longer than the session, nobody leads; the group forms again by itself. On the
+embedded broker a leader that leaves while the group is still forming stays its leader on paper, and nobody follows it:
+there, a second worker is for tests.
 """
 
 import time

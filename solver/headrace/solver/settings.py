@@ -29,7 +29,7 @@ class SolverSettings:
         ttl_ms: how long after its tick a snapshot stays valid without another commit.
         policy: file name under `headrace.solver.core.policies`.
         move_price_ms: price of moving a request off its warm KV cache, ms per request.
-        segments: chords per engine's latency curve.
+        segments: chords per engine's latency curve; columns are per group of equal engines, so many cost little.
         engine_cost: `convex` counts network and engine latency; `none` the network alone, within hard capacity.
         ageing_after_ms: silence after which an engine's usable capacity begins to fade.
         expired_after_ms: silence after which an engine is excluded as STALE.
@@ -39,6 +39,8 @@ class SolverSettings:
         retry_ratio_max: retry budget of an idle fleet, per first attempt.
         retry_load_low: utilisation up to which the full budget stands.
         retry_load_high: utilisation from which the budget is zero.
+        first_wait_ms: how long the very first snapshot waits, once there is anything to solve, for engines and round
+            trips that nothing has been heard of yet.
         leader_election: whether a second worker stands by, through a consumer group on the weights topic; without it
             the worker that started last takes over, and the one before it ends.
         leader_session_ms: silence after which a leader that was killed is replaced by one that stands by.
@@ -49,7 +51,7 @@ class SolverSettings:
     ttl_ms: Annotated[int, Ge(1_000), Le(86_400_000)] = 60_000
     policy: str = "lp"
     move_price_ms: Annotated[float, Ge(0), Le(10_000)] = 30.0
-    segments: Annotated[int, Ge(2), Le(64)] = 8
+    segments: Annotated[int, Ge(2), Le(64)] = 24
     engine_cost: Literal["convex", "none"] = "convex"
     ageing_after_ms: Annotated[int, Ge(500)] = 5_000
     expired_after_ms: Annotated[int, Ge(1_000)] = 15_000
@@ -59,6 +61,7 @@ class SolverSettings:
     retry_ratio_max: Annotated[float, Ge(0), Le(1)] = 0.1
     retry_load_low: Annotated[float, Ge(0), Le(1)] = 0.8
     retry_load_high: Annotated[float, Ge(0), Le(1)] = 0.95
+    first_wait_ms: Annotated[int, Ge(0), Le(600_000)] = 3_000
     leader_election: bool = True
     leader_session_ms: Annotated[int, Ge(6_000), Le(300_000)] = 6_000
     classes: Mapping[str, ClassSettings] = field(default_factory=_default_classes)

@@ -52,6 +52,7 @@ class SolverWorker:
         self._previous: Snapshot | None = None
         self._version = 0
         self._next_tick_ms = 0
+        self._empty_ms = 0
         self._publish_us = 0
         self._said = ""
         self._unread: list[RawRecord] = []
@@ -116,7 +117,7 @@ class SolverWorker:
             self._say_once("the pen cannot be taken yet", reason=pen.reason)
             return False
         self._pen, self._previous, self._version = pen, pen.previous, pen.version
-        self._next_tick_ms = 0
+        self._next_tick_ms, self._empty_ms = 0, self._ports.now_ms()
         self._said = ""
         self._ports.log.info("solver ready", epoch=pen.epoch, after_version=pen.version)
         return True
@@ -130,11 +131,12 @@ class SolverWorker:
         start_us = self._ports.elapsed_us()
         problem = assemble(self._fold.view(self._ports.inputs.positions()), self._settings, tick_ms)
         stamp = TickStamp(self._pen.epoch, self._version + 1, tick_ms, self._ports.elapsed_us)
-        decision = decide(problem, self._previous, self._settings, self._ports.lp, stamp)
+        decision = decide(problem, self._previous, self._settings, self._ports.lp, stamp, self._empty_ms)
         decided_us = self._ports.elapsed_us()
         if decision.fault is not None:
             self._ports.log.error("the solve raised", exc_info=decision.fault)
         if isinstance(decision, Waiting):
+            self._empty_ms = tick_ms if decision.nothing_to_solve else self._empty_ms
             self._say_once(f"waiting: {decision.sentence}")
             return
         self._publish(decision, decided_us - start_us)

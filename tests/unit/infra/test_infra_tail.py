@@ -1,6 +1,7 @@
 """What `headrace tail` shows: from where, which snapshots, and what of them."""
 
 import io
+import re
 
 import orjson
 import pytest
@@ -51,9 +52,9 @@ def shown(fold: TailFold, *made: Tick) -> list[Shown | Notice]:
     return [outcome for outcome in outcomes if outcome is not None]
 
 
-def text(event: Shown) -> str:
-    console = Console(file=io.StringIO(), width=160, color_system=None)
-    console.print(table(event, everything))
+def text(event: Shown, width: int = 160) -> str:
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    console.print(table(event, everything, width))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -153,7 +154,15 @@ def test_the_table_shows_what_moved_with_the_weight_before_and_why() -> None:
     assert "version 2, epoch 1, OPTIMAL, 00:16:41.000 UTC" in lines[0]
     assert not any("paris" in line for line in lines)
     (row,) = [line for line in lines if "tokyo|m|default" in line]
-    assert [cell.strip() for cell in row.strip("│").split("│")][1:5] == ["e1", "75.00", "100.00", "10.0"]
+    assert [cell.strip() for cell in re.split(r"\s{2,}", row.strip())][1:5] == ["e1", "75.00", "100.00", "10.0"]
+
+
+def test_a_narrow_terminal_is_spared_the_predictions_so_that_the_reason_has_room() -> None:
+    (one,) = ticks(FIRST)
+    assert "TTFT ms" in text(Shown(one.snapshot, None))
+    narrow = text(Shown(one.snapshot, None), width=80)
+    assert "TTFT ms" not in narrow
+    assert "by hand" in narrow
 
 
 def test_two_snapshots_without_a_difference_are_one_line() -> None:

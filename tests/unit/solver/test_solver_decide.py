@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from solver_inputs import NOW_MS, TOPICS, demand_state, engine_state, network_state, profile, raw, spec
-from solver_ticks import snapshot_of, stamp, tick_of
 
 from headrace.schemas.records import Record
 from headrace.schemas.weights import Snapshot, SnapshotStatus
@@ -16,6 +14,8 @@ from headrace.solver.core.problem import Problem
 from headrace.solver.core.state_view import StateFold
 from headrace.solver.core.tick import Tick, TickStamp
 from headrace.solver.settings import SolverSettings
+from solver_inputs import NOW_MS, TOPICS, demand_state, engine_state, network_state, profile, raw, spec
+from solver_ticks import snapshot_of, stamp, tick_of
 
 SETTINGS = SolverSettings()
 STAMP = stamp(1, 2)
@@ -65,17 +65,27 @@ def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_before_the_first_snapshot_it_waits_for_what_is_missing(records: tuple[Record, ...], sentence: str) -> None:
-    assert decide(problem_of(*records), None, SETTINGS, NoLp(), STAMP) == Waiting(sentence)
+    assert decide(problem_of(*records), None, SETTINGS, NoLp(), STAMP, NOW_MS) == Waiting(
+        sentence, nothing_to_solve=True
+    )
+
+
+def test_the_first_snapshot_has_patience_with_what_is_not_heard_of_yet_but_not_for_ever() -> None:
+    problem = problem_of(*WHOLE, spec("e2", site="site-b"))
+    within = decide(problem, None, SETTINGS, NoLp(), STAMP, NOW_MS - 2_999)
+    assert within == Waiting("1 of 2 engines and 1 of 2 round trips not heard of yet")
+    assert isinstance(decide(problem, None, SETTINGS, NoLp(), STAMP, NOW_MS - 3_000), Decided)
+    assert isinstance(decide(problem, PREVIOUS, SETTINGS, NoLp(), STAMP, NOW_MS), Decided)
 
 
 def test_with_everything_there_it_solves() -> None:
-    decision = decide(problem_of(*WHOLE), None, SETTINGS, NoLp(), STAMP)
+    decision = decide(problem_of(*WHOLE), None, SETTINGS, NoLp(), STAMP, NOW_MS)
     assert isinstance(decision, Decided)
     assert decision.tick.snapshot.commit.status is SnapshotStatus.OPTIMAL
 
 
 def test_with_all_telemetry_lost_the_last_snapshot_is_held() -> None:
-    decision = decide(problem_of(*LOST), PREVIOUS, SETTINGS, NoLp(), STAMP)
+    decision = decide(problem_of(*LOST), PREVIOUS, SETTINGS, NoLp(), STAMP, NOW_MS)
     assert isinstance(decision, Decided)
     assert decision.tick.snapshot.commit.status is SnapshotStatus.HELD
     assert decision.tick.record.sentence == "telemetry lost: none of 1 engines is heard of, the last weights stand"
@@ -83,7 +93,7 @@ def test_with_all_telemetry_lost_the_last_snapshot_is_held() -> None:
 
 
 def test_a_fleet_that_was_emptied_is_an_answer_not_a_reason_to_wait() -> None:
-    assert isinstance(decide(problem_of(), PREVIOUS, SETTINGS, NoLp(), STAMP), Decided)
+    assert isinstance(decide(problem_of(), PREVIOUS, SETTINGS, NoLp(), STAMP, NOW_MS), Decided)
 
 
 def test_a_solve_that_raises_holds_and_says_what_was_raised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,12 +103,12 @@ def test_a_solve_that_raises_holds_and_says_what_was_raised(monkeypatch: pytest.
         raise fault
 
     monkeypatch.setattr(module, "solve_tick", broken)
-    held = decide(problem_of(*WHOLE), PREVIOUS, SETTINGS, NoLp(), STAMP)
+    held = decide(problem_of(*WHOLE), PREVIOUS, SETTINGS, NoLp(), STAMP, NOW_MS)
     assert isinstance(held, Decided)
     assert held.fault is fault
     assert held.tick.record.sentence == "the solve was refused: ZeroDivisionError: by hand"
-    waiting = decide(problem_of(*WHOLE), None, SETTINGS, NoLp(), STAMP)
-    assert waiting == Waiting("the solve was refused: ZeroDivisionError: by hand", fault)
+    waiting = decide(problem_of(*WHOLE), None, SETTINGS, NoLp(), STAMP, NOW_MS)
+    assert waiting == Waiting("the solve was refused: ZeroDivisionError: by hand", fault=fault)
 
 
 def bad(tick: Tick, wrongs: int = 1) -> Tick:
@@ -111,7 +121,7 @@ def test_an_unsound_snapshot_is_never_given_out_and_the_hold_names_its_problems(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "solve_tick", lambda _p, previous, _s, _lp, at: bad(tick_of(ONE_ROUTE, at, previous)))
-    held = decide(problem_of(*WHOLE), PREVIOUS, SETTINGS, NoLp(), STAMP)
+    held = decide(problem_of(*WHOLE), PREVIOUS, SETTINGS, NoLp(), STAMP, NOW_MS)
     assert isinstance(held, Decided)
     assert held.tick.snapshot.commit.status is SnapshotStatus.HELD
     assert "A|m|default: shed_ratio is 2.0; 0 to 1" in held.tick.record.sentence
@@ -121,7 +131,7 @@ def test_of_many_problems_the_first_five_are_told_and_the_rest_counted(monkeypat
     monkeypatch.setattr(
         module, "solve_tick", lambda _p, previous, _s, _lp, at: bad(tick_of(ONE_ROUTE, at, previous), 5)
     )
-    waiting = decide(problem_of(*WHOLE), None, SETTINGS, NoLp(), STAMP)
+    waiting = decide(problem_of(*WHOLE), None, SETTINGS, NoLp(), STAMP, NOW_MS)
     assert isinstance(waiting, Waiting)
     # Three routes where one is committed and the keys repeat: 2; each route's two ratios: 6; the digest: 1.
     assert waiting.sentence.endswith("; and 4 more")
@@ -129,6 +139,6 @@ def test_of_many_problems_the_first_five_are_told_and_the_rest_counted(monkeypat
 
 def test_a_hold_that_is_not_sound_either_publishes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "hold_tick", lambda _p, previous, _s, at, _t: bad(tick_of(ONE_ROUTE, at, previous)))
-    waiting = decide(problem_of(*LOST), PREVIOUS, SETTINGS, NoLp(), STAMP)
+    waiting = decide(problem_of(*LOST), PREVIOUS, SETTINGS, NoLp(), STAMP, NOW_MS)
     assert isinstance(waiting, Waiting)
     assert waiting.sentence.startswith("telemetry lost: none of 1 engines is heard of, the last weights stand; and ")

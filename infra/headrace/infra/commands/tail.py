@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from headrace.schemas.ids import RouteKey
 
 POLL_S = 0.2
+PIPED_WIDTH = 200
+"""Columns of a table that no terminal bounds."""
 
 
 @click.command()
@@ -115,11 +117,15 @@ def _table_printer() -> "Callable[[Shown | Notice, Callable[[RouteKey], bool]], 
     from headrace.infra.weights_tail.table import table
 
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=PIPED_WIDTH)
     fleeting = False
 
     def show(event: "Shown | Notice", wanted: "Callable[[RouteKey], bool]") -> None:
         nonlocal fleeting
-        shown = Text(event.sentence, style="yellow") if isinstance(event, Notice) else table(event, wanted)
+        shown = (
+            Text(event.sentence, style="yellow") if isinstance(event, Notice) else table(event, wanted, console.width)
+        )
         # On a terminal a line that says that nothing moved is written over by the next one.
         passes = isinstance(shown, Text) and shown.style == "dim" and console.is_terminal
         if fleeting and not passes:

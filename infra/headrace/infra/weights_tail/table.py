@@ -1,8 +1,9 @@
 """A snapshot for people: one table of the routes whose weights moved, or one line where none did."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -11,15 +12,21 @@ from headrace.schemas.ids import RouteKey
 from headrace.schemas.weights import PPM, RouteWeights, SnapshotCommit, SnapshotStatus, Target
 from headrace.solver.core.changes import weights_differ
 
+Row = Mapping[str, Text | str]
+
 MAX_TARGETS = 20
 MAX_EXCLUDED = 5
 """A route shows this many engines; the rest are counted."""
 
+NARROW = 110
+"""A terminal with fewer columns is spared the predictions, so that the reason has room."""
+
 _COLUMNS = ("route", "engine", "weight %", "before", "network ms", "TTFT ms", "load %", "why")
 _LEFT = ("route", "engine", "why")
+_PREDICTED = ("TTFT ms", "load %")
 
 
-def table(shown: Shown, wanted: Callable[[RouteKey], bool]) -> Table | Text:
+def table(shown: Shown, wanted: Callable[[RouteKey], bool], width: int = 160) -> Table | Text:
     """Give the table of what moved since the snapshot before, or the line that says that nothing did."""
     old = {route.route: route for route in shown.before.routes} if shown.before else {}
     routes = [
@@ -30,11 +37,14 @@ def table(shown: Shown, wanted: Callable[[RouteKey], bool]) -> Table | Text:
     removed = [key for key in shown.removed() if wanted(RouteKey(*key.split("|")))]
     if not routes and not removed:
         return _nothing_moved(shown.snapshot.commit)
-    grid = Table(title=_title(shown.snapshot.commit), caption=_safe(shown.snapshot.commit.sentence))
-    for name in _COLUMNS:
+    grid = Table(title=_title(shown.snapshot.commit), caption=_safe(shown.snapshot.commit.sentence), box=SIMPLE_HEAD)
+    columns = [name for name in _COLUMNS if width >= NARROW or name not in _PREDICTED]
+    for name in columns:
         grid.add_column(name, justify="left" if name in _LEFT else "right", overflow="fold")
     for route in routes:
-        _add_route(grid, route, shown)
+        for row in _route_rows(route, new=route.version == shown.snapshot.commit.version):
+            grid.add_row(*[row.get(name, "") for name in columns])
+        grid.add_section()
     for key in removed:
         grid.add_row(_safe(key), Text("gone", style="red"))
     return grid
@@ -53,41 +63,39 @@ def _title(commit: SnapshotCommit) -> Text:
     return Text(f"version {commit.version}, epoch {commit.epoch}, {commit.status}, {at} UTC", style=style)
 
 
-def _add_route(grid: Table, route: RouteWeights, shown: Shown) -> None:
-    new = route.version == shown.snapshot.commit.version
-    name: Text | str = _route_name(route)
+def _route_rows(route: RouteWeights, *, new: bool) -> Iterator[Row]:
+    """Give a row by column for each engine of a route; the route itself is told in the first."""
     rows = list(_target_rows(route.targets, new=new))
+    out = Text("out", style="dim")
     rows += [
-        (_safe(e.engine_id), Text("out", style="dim"), "", "", "", "", _safe(e.sentence))
-        for e in route.excluded[:MAX_EXCLUDED]
+        {"engine": _safe(e.engine_id), "weight %": out, "why": _safe(e.sentence)} for e in route.excluded[:MAX_EXCLUDED]
     ]
     if len(route.excluded) > MAX_EXCLUDED:
-        rows.append((f"and {len(route.excluded) - MAX_EXCLUDED} more", Text("out", style="dim"), "", "", "", "", ""))
-    if not rows:
-        rows = [("no engine", "", "", "", "", "", _safe(route.sentence))]
-    for i, row in enumerate(rows):
-        grid.add_row(name if i == 0 else "", *row, end_section=i == len(rows) - 1)
+        rows.append({"engine": f"and {len(route.excluded) - MAX_EXCLUDED} more", "weight %": out})
+    first: Row = {"engine": "no engine", "why": _safe(route.sentence)}
+    for i, row in enumerate(rows or [first]):
+        yield {"route": _route_name(route), **row} if i == 0 else row
 
 
-def _target_rows(targets: Sequence[Target], *, new: bool) -> Iterable[tuple[Text | str, ...]]:
+def _target_rows(targets: Sequence[Target], *, new: bool) -> Iterator[Row]:
     used = [t for t in targets if t.weight_ppm or (new and t.previous_ppm)]
     used.sort(key=lambda t: (-t.weight_ppm, t.engine_id))
     for t in used[:MAX_TARGETS]:
         before_ppm = t.previous_ppm if new else t.weight_ppm
         rose = t.weight_ppm - before_ppm
         style = "" if rose == 0 else "bold green" if rose > 0 else "bold red"
-        yield (
-            _safe(t.engine_id),
-            Text(_percent(t.weight_ppm), style=style),
-            Text(_percent(before_ppm), style="dim"),
-            f"{1000 * t.network_s:.1f}",
-            "?" if t.ttft_s is None else f"{1000 * t.ttft_s:.0f}",
-            "?" if t.utilisation is None else f"{100 * t.utilisation:.0f}",
-            _safe(t.sentence),
-        )
+        yield {
+            "engine": _safe(t.engine_id),
+            "weight %": Text(_percent(t.weight_ppm), style=style),
+            "before": Text(_percent(before_ppm), style="dim"),
+            "network ms": f"{1000 * t.network_s:.1f}",
+            "TTFT ms": "?" if t.ttft_s is None else f"{1000 * t.ttft_s:.0f}",
+            "load %": "?" if t.utilisation is None else f"{100 * t.utilisation:.0f}",
+            "why": _safe(t.sentence),
+        }
     if len(used) > MAX_TARGETS:
         rest = sum(t.weight_ppm for t in used[MAX_TARGETS:])
-        yield (f"and {len(used) - MAX_TARGETS} more", _percent(rest), "", "", "", "", "")
+        yield {"engine": f"and {len(used) - MAX_TARGETS} more", "weight %": _percent(rest)}
 
 
 def _route_name(route: RouteWeights) -> Text:

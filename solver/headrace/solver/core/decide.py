@@ -1,6 +1,7 @@
 """What a worker does at a tick: wait, hold, or solve; and nothing is given out that its own check refuses.
 
-    no engine in the fleet, or nobody heard of, or no cluster; and no snapshot yet ──► Waiting
+    no engine in the fleet, or nobody heard of, or no cluster; and no snapshot yet ──► Waiting, nothing to solve
+    engines or round trips not heard of yet; and no snapshot yet                   ──► Waiting, at most first_wait_ms
     telemetry lost                                                                 ──► HELD
     the solve raises, or check_snapshot() finds problems                           ──► HELD, and says which
     otherwise                                                                      ──► solve_tick()
@@ -11,7 +12,7 @@ Pure. A snapshot that this gives has passed the check that every reader runs aga
 from dataclasses import dataclass
 
 from headrace.schemas.check_snapshot import check_snapshot
-from headrace.schemas.weights import Snapshot
+from headrace.schemas.weights import Reason, Snapshot
 from headrace.solver.core.assemble import lost_telemetry
 from headrace.solver.core.linear import LinearSolver
 from headrace.solver.core.problem import Problem
@@ -23,9 +24,16 @@ MAX_PROBLEMS_TOLD = 5
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Nothing to publish, and why. `fault` is the exception where it is this program's own."""
+    """Nothing to publish, and why.
+
+    Attributes:
+        sentence: why.
+        nothing_to_solve: whether the very first snapshot still lacks something it cannot be made without.
+        fault: the exception where it is this program's own.
+    """
 
     sentence: str
+    nothing_to_solve: bool = False
     fault: Exception | None = None
 
 
@@ -38,14 +46,31 @@ class Decided:
 
 
 def decide(
-    problem: Problem, previous: Snapshot | None, settings: SolverSettings, lp: LinearSolver, stamp: TickStamp
+    problem: Problem,
+    previous: Snapshot | None,
+    settings: SolverSettings,
+    lp: LinearSolver,
+    stamp: TickStamp,
+    empty_ms: int,
 ) -> Decided | Waiting:
-    """Give the tick to publish; the arguments are those of `solve_tick`."""
+    """Give the tick to publish.
+
+    Args:
+        problem: as for `solve_tick`, and so are `previous`, `settings`, `lp` and `stamp`.
+        previous: the last good snapshot; None until the very first.
+        settings: the solver's.
+        lp: solves the linear programs.
+        stamp: epoch, version and time of this tick.
+        empty_ms: the last time at which there was nothing to solve; the first snapshot's patience begins there.
+    """
     lost = lost_telemetry(problem)
     if previous is None:
         missing = _missing(problem, lost)
         if missing is not None:
-            return Waiting(missing)
+            return Waiting(missing, nothing_to_solve=True)
+        unheard = _unheard(problem)
+        if unheard and stamp.now_ms - empty_ms < settings.first_wait_ms:
+            return Waiting(f"{unheard} not heard of yet")
     elif lost is not None:
         return _held(problem, previous, settings, stamp, lost)
     fault: Exception | None = None
@@ -58,7 +83,7 @@ def decide(
         fault, problems = error, (f"{type(error).__name__}: {error}",)
     sentence = f"the solve was refused: {_told(problems)}"
     if previous is None:
-        return Waiting(sentence, fault)
+        return Waiting(sentence, fault=fault)
     return _held(problem, previous, settings, stamp, sentence, fault)
 
 
@@ -73,6 +98,16 @@ def _missing(problem: Problem, lost: str | None) -> str | None:
     return None
 
 
+def _unheard(problem: Problem) -> str:
+    """Name what a first snapshot would be lopsided without; empty where everything has been heard of."""
+    engines = [e for e in problem.engines if e.exclusion is not None and e.exclusion.reason is Reason.NO_STATE]
+    links = {(row.route.cluster, engine.site) for row in problem.rows for engine in problem.engines}
+    unknown = links - problem.network_s.keys()
+    parts = [f"{len(engines)} of {len(problem.engines)} engines"] if engines else []
+    parts += [f"{len(unknown)} of {len(links)} round trips"] if unknown else []
+    return " and ".join(parts)
+
+
 def _held(
     problem: Problem,
     previous: Snapshot,
@@ -84,7 +119,7 @@ def _held(
     tick = hold_tick(problem, previous, settings, stamp, sentence)
     problems = check_snapshot(tick.snapshot)
     if problems:
-        return Waiting(f"{sentence}; and the last snapshot cannot be held: {_told(problems)}", fault)
+        return Waiting(f"{sentence}; and the last snapshot cannot be held: {_told(problems)}", fault=fault)
     return Decided(tick, fault)
 
 
