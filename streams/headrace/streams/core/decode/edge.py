@@ -45,6 +45,8 @@ def decode(record: RawRecord, options: DecodeOptions) -> Decoded:
     read = decoder(options.carrier)
     if record.value is None:
         return rejected(RejectReason.MALFORMED, "value is null: a tombstone holds no telemetry")
+    if not record.value:
+        return rejected(RejectReason.MALFORMED, "value is empty")
     if len(record.value) > options.max_bytes:
         return rejected(RejectReason.TOO_LARGE, f"value has {len(record.value)} bytes; at most {options.max_bytes}")
     try:
