@@ -56,7 +56,7 @@ def summary(session: Session) -> dict[str, Any]:
             "share_per_minute": round(book.moved_share(0.0, duration_s) * MINUTE_S / duration_s, 4),
             "share_by_minute": [
                 round(book.moved_share(start * MINUTE_S, (start + 1) * MINUTE_S), 4)
-                for start in range(ceil(duration_s / MINUTE_S))
+                for start in range(max(1, ceil((duration_s - 1.0) / MINUTE_S)))
             ],
         },
         "shed": {"requests": refused.get("SHED", 0), "max_rps": round(book.shed_max_rps, 1)},
