@@ -67,9 +67,12 @@ class Gateway:
             response = refuse(Refusal(status, "invalid_request_error", code, f"{error.reason}."))
             if "Allow" in error.headers:
                 response.headers["Allow"] = error.headers["Allow"]
-        except (asyncio.CancelledError, ConnectionError):
+        except asyncio.CancelledError:
             self._metrics.client_gone()
             raise
+        except ConnectionError:  # found while writing, before the connection's end was told
+            self._metrics.client_gone()
+            response = web.Response(status=CLIENT_GONE)
         finally:
             resource = request.match_info.route.resource
             endpoint = "other" if resource is None else resource.canonical

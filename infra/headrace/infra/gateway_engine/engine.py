@@ -1,7 +1,6 @@
 """The simulated engine's server: `async with SimulatedEngine(...) as engine`, then it listens at `engine.url`."""
 
 import asyncio
-import contextlib
 import ssl
 import time
 from collections import deque
@@ -118,22 +117,20 @@ class SimulatedEngine:
         if refused is not None:
             return refused
         said = shape(str(self.requests), self.model, int(time.time()))
-        with self._serving():
-            if body.get("stream") is True:
-                return await self._stream(request, body, said, fault)
-            return await self._whole(body, said)
-
-    @contextlib.contextmanager
-    def _serving(self) -> Any:  # noqa: ANN401 - a generator made a context manager
         self.in_service += 1
         try:
-            yield
+            streams = body.get("stream") is True
+            answer = await (self._stream(request, body, said, fault) if streams else self._whole(body, said))
             self.served += 1
-        except (asyncio.CancelledError, ConnectionError):
+        except asyncio.CancelledError:
             self.cancelled += 1
             raise
+        except ConnectionError:
+            self.cancelled += 1
+            return web.Response()
         finally:
             self.in_service -= 1
+        return answer
 
     async def _whole(self, body: dict[str, Any], said: answers.Chat | answers.Text) -> web.Response:
         tokens = self._tokens(body)

@@ -11,19 +11,18 @@ from typing import Final, Self
 
 import orjson
 
-from headrace.dataplane.decision import Decision, DecisionReason
+from headrace.dataplane.decision import Decision, DecisionReason, Outcome
 
 INVALID: Final = "invalid_request_error"
 SERVER: Final = "server_error"
 LIMITED: Final = "rate_limit_error"
 MODEL_NOT_FOUND: Final = "model_not_found"
 
-_OF_REASON: Final = {
-    DecisionReason.SHED: (429, LIMITED, "Demand is above capacity; this session waits its turn."),
-    DecisionReason.NO_SNAPSHOT: (503, SERVER, "No weights have arrived yet."),
-    DecisionReason.NO_ELIGIBLE_ENGINE: (503, SERVER, "No engine may take this request now."),
-    DecisionReason.ALL_DOWN: (503, SERVER, "Every engine that serves this model is down."),
-    DecisionReason.NO_OTHER_ENGINE: (503, SERVER, "No other engine serves this model."),
+_UNAVAILABLE: Final = {
+    DecisionReason.NO_SNAPSHOT: "No weights have arrived yet.",
+    DecisionReason.NO_ELIGIBLE_ENGINE: "No engine may take this request now.",
+    DecisionReason.ALL_DOWN: "Every engine that serves this model is down.",
+    DecisionReason.NO_OTHER_ENGINE: "No other engine serves this model.",
 }
 
 
@@ -114,11 +113,13 @@ class Refusal:
 
 def refusal_of(decision: Decision) -> Refusal:
     """Turn the router's refusal into an answer."""
+    code = decision.reason.value.lower()
+    if decision.outcome is Outcome.SHED:
+        message = "Demand is above capacity; this session waits its turn."
+        return Refusal(429, LIMITED, code, message, retry_after_s=decision.retry_after_s)
     if decision.reason is DecisionReason.UNKNOWN_ROUTE:
         message = "The model does not exist here, or not for this class of requests."
         return Refusal(404, INVALID, MODEL_NOT_FOUND, message, "model")
-    found = _OF_REASON.get(decision.reason)
-    if found is None:
-        return Refusal.bad_request(f"the request cannot be routed: {decision.reason.value}")
-    status, kind, message = found
-    return Refusal(status, kind, decision.reason.value.lower(), message, retry_after_s=decision.retry_after_s)
+    if decision.reason in _UNAVAILABLE:
+        return Refusal(503, SERVER, code, _UNAVAILABLE[decision.reason], retry_after_s=decision.retry_after_s)
+    return Refusal.bad_request(f"the request cannot be routed: {decision.reason.value}")
