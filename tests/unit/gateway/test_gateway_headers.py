@@ -145,7 +145,6 @@ def test_a_refusal_says_when_to_come_back_in_both_units() -> None:
 @pytest.mark.parametrize(
     ("reason", "status"),
     [
-        (DecisionReason.SHED, 429),
         (DecisionReason.NO_SNAPSHOT, 503),
         (DecisionReason.UNKNOWN_ROUTE, 404),
         (DecisionReason.NO_ELIGIBLE_ENGINE, 503),
@@ -156,6 +155,13 @@ def test_a_refusal_says_when_to_come_back_in_both_units() -> None:
 )
 def test_every_reason_to_refuse_has_its_status(reason: DecisionReason, status: int) -> None:
     assert refusal_of(Decision(Outcome.REFUSED, None, None, reason, retry_after_s=1.0)).status == status
+
+
+def test_whatever_is_shed_is_429_so_that_clients_back_off() -> None:
+    for reason in DecisionReason:
+        refused = refusal_of(Decision(Outcome.SHED, None, None, reason, 1, 1, 5.0))
+        assert (refused.status, refused.kind, refused.code) == (429, "rate_limit_error", reason.value.lower())
+        assert refused.headers()["Retry-After"] == "5"
 
 
 def test_what_is_wrong_with_a_request_is_not_worth_trying_again() -> None:
