@@ -7,14 +7,20 @@ import math
 from collections.abc import Iterator
 
 from headrace.schemas.codec import encode_body
-from headrace.schemas.digest import add, summand, to_text
+from headrace.schemas.digest import add, remove, summand, to_text
 from headrace.schemas.ids import identifier_problem
-from headrace.schemas.weights import PPM, RouteWeights, Snapshot, SnapshotStatus
+from headrace.schemas.weights import PPM, RouteWeights, Snapshot, SnapshotCommit, SnapshotStatus
 
 
-def check_snapshot(snapshot: Snapshot) -> tuple[str, ...]:
-    """Give every problem of a snapshot as a sentence with value, bound and name; () where it is sound."""
-    return tuple(_snapshot_problems(snapshot))
+def check_snapshot(snapshot: Snapshot, proven: Snapshot | None = None) -> tuple[str, ...]:
+    """Give every problem of a snapshot as a sentence with value, bound and name; () where it is sound.
+
+    Args:
+        snapshot: the one to check.
+        proven: a snapshot that has passed. Routes that are the very same objects are not checked again, and the digest
+            is brought forward from its own: of 5,000 routes, the few that changed cost anything.
+    """
+    return tuple(_snapshot_problems(snapshot, proven))
 
 
 def check_route(route: RouteWeights) -> tuple[str, ...]:
@@ -22,20 +28,17 @@ def check_route(route: RouteWeights) -> tuple[str, ...]:
     return tuple(_route_problems(route))
 
 
-def _snapshot_problems(snapshot: Snapshot) -> Iterator[str]:
-    commit, routes = snapshot.commit, snapshot.routes
-    if commit.status is SnapshotStatus.UNKNOWN:
-        yield "commit.status is UNKNOWN"
-    if commit.valid_until_ms <= commit.tick_ms:
-        yield f"commit.valid_until_ms is {commit.valid_until_ms}, not after tick_ms {commit.tick_ms}"
-    if commit.route_count != len(routes):
-        yield f"commit.route_count is {commit.route_count}; {len(routes)} routes are here"
-    keys = [route.key for route in routes]
-    if keys != sorted(set(keys)):
-        yield "routes are not sorted by key without repeats"
-    total = 0
-    for route in routes:
-        total = add(total, summand(route.key, encode_body(route)))
+def _snapshot_problems(snapshot: Snapshot, proven: Snapshot | None) -> Iterator[str]:
+    commit = snapshot.commit
+    keyed = [(route.key, route) for route in snapshot.routes]
+    yield from _commit_problems(commit, [key for key, _ in keyed])
+    total = 0 if proven is None else int(proven.commit.digest, 16)
+    gone = {} if proven is None else {route.key: route for route in proven.routes}
+    for key, route in keyed:
+        if gone.get(key) is route:
+            del gone[key]
+            continue
+        total = add(total, summand(key, encode_body(route)))
         if route.epoch > commit.epoch or route.version > commit.version:
             yield (
                 f"{route.route}: epoch {route.epoch} version {route.version} is newer than the commit's "
@@ -43,8 +46,21 @@ def _snapshot_problems(snapshot: Snapshot) -> Iterator[str]:
             )
         for problem in _route_problems(route):
             yield f"{route.route}: {problem}"
+    for key, route in gone.items():
+        total = remove(total, summand(key, encode_body(route)))
     if to_text(total) != commit.digest:
         yield f"commit.digest is {commit.digest}; the routes give {to_text(total)}"
+
+
+def _commit_problems(commit: SnapshotCommit, keys: list[bytes]) -> Iterator[str]:
+    if commit.status is SnapshotStatus.UNKNOWN:
+        yield "commit.status is UNKNOWN"
+    if commit.valid_until_ms <= commit.tick_ms:
+        yield f"commit.valid_until_ms is {commit.valid_until_ms}, not after tick_ms {commit.tick_ms}"
+    if commit.route_count != len(keys):
+        yield f"commit.route_count is {commit.route_count}; {len(keys)} routes are here"
+    if keys != sorted(set(keys)):
+        yield "routes are not sorted by key without repeats"
 
 
 def _route_problems(route: RouteWeights) -> Iterator[str]:
