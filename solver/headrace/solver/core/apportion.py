@@ -80,7 +80,7 @@ def _stick(layout: Layout, new: Entries) -> Entries:
     after[np.searchsorted(keys, new_key)] = new.ppm
     before[np.searchsorted(keys, old_key)] = warm.ppm
     row = (keys // size).astype(np.int64)
-    moved = (np.abs(after - before) > STICKY_PPM) | ((after > 0) != (before > 0))
+    moved = np.abs(after - before) > STICKY_PPM
     whole = sums(row, before, len(layout.rows)) == PPM
     still = (sums(row, moved, len(layout.rows)) == 0.0) & whole
     ppm = np.where(still[row], before, after)
@@ -94,6 +94,7 @@ def moved_share(layout: Layout, new: Entries) -> Floats:
     new_key, old_key = new.row * size + new.engine, layout.warm.row * size + layout.warm.engine
     both, i, j = np.intersect1d(new_key, old_key, assume_unique=True, return_indices=True)
     same = sums(both // size, np.minimum(new.ppm[i], layout.warm.ppm[j]), len(layout.rows))
-    had = np.array([bool((o := layout.previous.get(r.route.encode())) and o.targets) for r in layout.rows])
+    old = [layout.previous.get(row.route.encode()) for row in layout.rows]
+    had = np.array([o is not None and any(t.weight_ppm for t in o.targets) for o in old], dtype=np.bool_)
     has = sums(new.row, new.ppm, len(layout.rows)) > 0.0
     return np.where(had & has, 1.0 - same / PPM, 0.0)

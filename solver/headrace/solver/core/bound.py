@@ -5,7 +5,8 @@
           + sum over groups of capacity x min over load of (L(load) - price load)               (Lagrange, weak duality)
     gap   = (upper - lower) / upper
 
-Any row and pool prices give a valid lower bound; those of the program's duals give a tight one.
+Any row and pool prices give a valid lower bound; those of the program's duals give a tight one. At very low load the
+chords' slopes say too much, and pricing every engine as idle is the better bound.
 """
 
 import numpy as np
@@ -20,9 +21,10 @@ Floats = npt.NDArray[np.float64]
 
 def true_cost(layout: Layout, curves: Curves, costs: Costs, flow: Floats, shed: Floats, load: Floats) -> float:
     """Give network + move + engine + shedding cost of a plan, ms x RPS, on the exact curves."""
-    kept = layout.pair_previous * layout.demand[layout.pair_row]
+    kept = layout.warm_rps()
     network = layout.pair_network @ flow + costs.move @ np.maximum(flow - kept, 0.0)
-    return float(network + engine_cost(layout, curves, load) + costs.shed @ shed)
+    refused = costs.shed @ shed + costs.shed_move @ np.maximum(shed - layout.warm_shed_rps(), 0.0)
+    return float(network + engine_cost(layout, curves, load) + refused)
 
 
 def engine_cost(layout: Layout, curves: Curves, load: Floats) -> float:
@@ -35,13 +37,29 @@ def engine_cost(layout: Layout, curves: Curves, load: Floats) -> float:
 
 
 def lower_bound(layout: Layout, curves: Curves, costs: Costs, prices: Prices) -> float:
-    """Give a value that no plan's true cost can be below, ms x RPS."""
+    """Give a value that no plan's true cost can be below, ms x RPS: the better of two bounds."""
+    return max(_by_prices(layout, curves, costs, prices), _by_idle_engines(layout, curves, costs))
+
+
+def _by_idle_engines(layout: Layout, curves: Curves, costs: Costs) -> float:
+    """Price every request as if its engine were idle: tight where prices are not, at loads far below the first knot."""
+    idle = np.array([curves.exact[profile_id].least_latency() for profile_id in layout.group_profile])
+    of_pool = np.full(len(layout.pools), np.inf)
+    np.minimum.at(of_pool, layout.group_pool, idle)
+    cheapest = costs.shed.copy()
+    np.minimum.at(cheapest, layout.pair_row, layout.pair_network + of_pool[layout.pair_pool])
+    return float(cheapest @ layout.demand)
+
+
+def _by_prices(layout: Layout, curves: Curves, costs: Costs, prices: Prices) -> float:
     demand = layout.demand[layout.pair_row]
     toll = layout.pair_network + prices.pool[layout.pair_pool] - prices.row[layout.pair_row]
-    kept = layout.pair_previous * demand
+    kept = layout.warm_rps()
     total = float(prices.row @ layout.demand)
     total += float(np.minimum(toll, 0.0) @ kept + np.minimum(toll + costs.move, 0.0) @ demand)
-    total += float(np.minimum(costs.shed - prices.row, 0.0) @ layout.demand)
+    refusal = costs.shed - prices.row
+    total += float(np.minimum(refusal, 0.0) @ layout.warm_shed_rps())
+    total += float(np.minimum(refusal + costs.shed_move, 0.0) @ layout.demand)
     for profile_id, groups in _by_profile(layout).items():
         curve = curves.exact[profile_id]
         group_price = prices.pool[layout.group_pool[groups]]

@@ -107,6 +107,21 @@ class Layout:
         """Give the slice of a row's pairs."""
         return slice(int(self.row_start[row]), int(self.row_start[row + 1]))
 
+    def warm_rps(self) -> Floats:
+        """Give the flow of each pair that may stay where it was, (P,).
+
+        One ppm more than the weight says: weights are rounded, and what was rounded away must not have to move, or the
+        rounding of a large route would push a small one off its engine.
+        """
+        share = self.pair_previous + 1.0 / PPM
+        return np.where(self.pair_previous > 0.0, share * self.demand[self.pair_row], 0.0)
+
+    def warm_shed_rps(self) -> Floats:
+        """Give how much of each row was refused before, at today's demand, (R,)."""
+        old = [self.previous.get(row.route.encode()) for row in self.rows]
+        ratio = np.array([0.0 if route is None else route.shed_ratio for route in old], dtype=np.float64)
+        return np.multiply(self.demand, ratio)
+
     def pool_load(self, group_load: Floats) -> Floats:
         """Add up group loads by pool, (G,)."""
         return sums(self.group_pool, group_load, len(self.pools))

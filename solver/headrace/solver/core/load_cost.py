@@ -35,6 +35,11 @@ class LoadCost:
         i = self._piece(u)
         return self.linear[i] + 2.0 * self.quadratic[i] * u
 
+    def least_latency(self) -> float:
+        """Give the least mean latency L(u) / u at any load, ms."""
+        inner = self.knots[1:]
+        return min(float((self.value(inner) / inner).min()), float(self.slope(np.zeros(1))[0]))
+
     def least(self, price_ms: float) -> float:
         """Give min over u in 0..1 of L(u) - price u, ms: how much an engine is worth at a price, sign turned.
 

@@ -87,6 +87,7 @@ def rejected_alternatives(
 def binding_constraints(layout: Layout, plan: Plan, row: int) -> tuple[str, ...]:
     """Say which constraints hold a row where it is."""
     said: list[str] = []
+    warm = layout.warm_rps()
     for pair in range(int(layout.row_start[row]), int(layout.row_start[row + 1])):
         g = int(layout.pair_pool[pair])
         members = np.flatnonzero(layout.group_pool == g)
@@ -94,7 +95,7 @@ def binding_constraints(layout: Layout, plan: Plan, row: int) -> tuple[str, ...]
         if load >= capacity * FULL:
             names = ", ".join(layout.engines[e].engine_id for e in layout.pools[g].engines[:3])
             said.append(f"{names} is full at {capacity:.1f} RPS")
-        kept = float(layout.pair_previous[pair] * layout.demand[row])
+        kept = float(warm[pair])
         if plan.prices is not None and kept > SOME_RPS and abs(float(plan.flow[pair]) - kept) <= 1e-6 * kept:
             said.append(f"what was at {layout.pools[g].site} stays there, warm")
     if plan.shed[row] > SOME_RPS:

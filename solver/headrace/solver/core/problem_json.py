@@ -2,7 +2,7 @@
 
     {
       "description": "free text",
-      "settings":  {"segments": 8, "move_price_ms": 30, "engine_cost": "convex", ...}      the solver's, all optional
+      "settings":  {"segments": 24, "move_price_ms": 30, "engine_cost": "convex", ...}      the solver's, all optional
       "profiles":  [{"profile_id", "capacity_rps", "output_tokens",
                      "load_knots": [0, 0.5, 1], "ttft_s": [...], "tbot_s": [...],          rising knots from 0 up to 1
                      "hardware", "model", "source", "measured_from_load", "measured_to_load"}]       optional from here

@@ -1,13 +1,14 @@
 """The linear program of a tick, one per connected component, as arrays.
 
-    min   sum n x_keep + (n + pi) x_new + sum slope y + sum P[tier] z
-    s.t.  row:   sum x_keep + sum x_new + z = demand            dual: marginal ms of one more RPS
-          pool:  sum x_keep + sum x_new - sum y = 0             dual: minus the pool's marginal price
-          0 <= x_keep <= previous share x demand, x_new >= 0, 0 <= y <= capacity x width, 0 <= z <= demand
+    min   sum n x_keep + (n + pi) x_new + sum slope y + sum P[tier] z_keep + (P[tier] + pi) z_new
+    s.t.  row:   sum x_keep + sum x_new + z_keep + z_new = demand      dual: marginal ms of one more RPS
+          pool:  sum x_keep + sum x_new - sum y = 0                    dual: minus the pool's marginal price
+          0 <= x_keep <= previous share (and a ppm) x demand, x_new >= 0, 0 <= y <= capacity x width,
+          0 <= z_keep <= previous shed ratio x demand, 0 <= z_new <= demand
 
 P[k] = (K - k) B with B = 3 (dearest slope + dearest network + pi): never cheaper to shed a higher tier than a lower
-one, and never so large that the solver loses digits. Shedding makes every program feasible. Columns are x_new, x_keep,
-y, z.
+one, and never so large that the solver loses digits. Shedding makes every program feasible; as long as it is a tie,
+those who are refused stay the same. Columns are x_new, x_keep, y, z_new, z_keep; each `keep` only where something was.
 """
 
 from dataclasses import dataclass
@@ -26,23 +27,25 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Costs:
-    """What the columns cost, ms: `move` (P,) on new flow of each pair, `shed` (R,) on each row."""
+    """What columns cost, ms: `move` (P,) on new flow of each pair, `shed` (R,), `shed_move` (R,) on new shedding."""
 
     move: Floats
     shed: Floats
+    shed_move: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Component:
     """One program and which of the layout's rows, pools, pairs and groups its columns and constraints stand for.
 
-    `keep` are the pairs that have a x_keep column too.
+    `keep` are the pairs that have a x_keep column too, `shed_keep` the rows that have a z_keep column.
     """
 
     rows: Ints
     pools: Ints
     pairs: Ints
     keep: Ints
+    shed_keep: Ints
     program: LinearProgram
 
 
@@ -51,11 +54,11 @@ def costs_of(layout: Layout, curves: Curves, move_price_ms: float) -> Costs:
     warm = layout.per_row(layout.pair_previous) > 0.0
     move = np.where(warm[layout.pair_row], move_price_ms, 0.0)
     dearest_slope = max((float(c.slopes[-1]) for c in curves.chords.values()), default=0.0)
-    dearest_way = float((layout.pair_network + move).max(initial=0.0))
+    dearest_way = float(layout.pair_network.max(initial=0.0)) + move_price_ms
     base = 3.0 * max(dearest_slope + dearest_way, 1.0)
     tiers = np.array([row.tier for row in layout.rows], dtype=np.float64)
     shed = (float(tiers.max(initial=0.0)) + 1.0 - tiers) * base
-    return Costs(move, shed)
+    return Costs(move, shed, np.full(len(layout.rows), move_price_ms if layout.previous else 0.0))
 
 
 def components_of(layout: Layout, curves: Curves, costs: Costs) -> tuple[Component, ...]:
@@ -84,21 +87,25 @@ def _component(layout: Layout, curves: Curves, costs: Costs, pairs: Ints) -> Com
     y_pool = np.repeat(np.searchsorted(pools, layout.group_pool[groups]), counts)
 
     network, demand = layout.pair_network[pairs], layout.demand[rows]
-    keep_upper = (layout.pair_previous[pairs] * layout.demand[layout.pair_row[pairs]])[kept]
+    keep_upper = layout.warm_rps()[pairs[kept]]
     n_new, n_keep, n_y, n_row = len(pairs), int(kept.sum()), len(slope), len(rows)
     x_row, x_pool = np.concatenate((row_at, row_at[kept])), np.concatenate((pool_at, pool_at[kept]))
     x = np.arange(n_new + n_keep)
     y = np.arange(n_y) + len(x)
-    z = np.arange(n_row) + len(x) + n_y
+    shed_before = layout.warm_shed_rps()[rows]
+    stays = np.flatnonzero((shed_before > 0.0) & (costs.shed_move[rows] > 0.0))
+    z_row = np.concatenate((np.arange(n_row), stays))
+    z = np.arange(len(z_row)) + len(x) + n_y
     row_start, columns, coefficients = compressed_rows(
-        np.concatenate((x_row, x_pool + n_row, y_pool + n_row, np.arange(n_row))),
+        np.concatenate((x_row, x_pool + n_row, y_pool + n_row, z_row)),
         np.concatenate((x, x, y, z)),
-        np.concatenate((np.ones(2 * len(x)), -np.ones(n_y), np.ones(n_row))),
+        np.concatenate((np.ones(2 * len(x)), -np.ones(n_y), np.ones(len(z)))),
         n_row + len(pools),
     )
-    upper = np.concatenate((np.full(n_new, np.inf), keep_upper, width, demand))
+    upper = np.concatenate((np.full(n_new, np.inf), keep_upper, width, demand, shed_before[stays]))
+    shed_price = costs.shed[rows] + costs.shed_move[rows]
     program = LinearProgram(
-        cost=np.concatenate((network + costs.move[pairs], network[kept], slope, costs.shed[rows])),
+        cost=np.concatenate((network + costs.move[pairs], network[kept], slope, shed_price, costs.shed[rows[stays]])),
         lower=np.zeros_like(upper),
         upper=upper,
         rhs=np.concatenate((demand, np.zeros(len(pools)))),
@@ -106,4 +113,4 @@ def _component(layout: Layout, curves: Curves, costs: Costs, pairs: Ints) -> Com
         columns=columns,
         coefficients=coefficients,
     )
-    return Component(rows, pools, pairs, pairs[kept], program)
+    return Component(rows, pools, pairs, pairs[kept], rows[stays], program)

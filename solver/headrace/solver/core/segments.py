@@ -1,9 +1,12 @@
 """A convex cost curve -> the few chords of it that the program sees.
 
 Knots are the quantiles j / S of a mixture of three densities over the load: one third uniform, one third the rise of
-log L', one third sqrt(L''): where the curve bends. Uniform knots alone cost 3.7 to 21 % of true cost at 8 segments;
-these stay under 1 %. A profile that is not convex is replaced by its lower convex envelope first, so slopes never fall,
-which is what makes a linear program fill them in order.
+log L', one third sqrt(L''): where the curve bends; a kink is a knot itself. A profile that is not convex is replaced by
+its lower convex envelope first, so slopes never fall, which is what makes a linear program fill them in order.
+
+Regret in true cost over 30 random fleets of six sites each, latency = base / (1 - 0.97 load), mean and worst:
+
+    8 chords evenly placed  13 %, 82 %      8 by thirds  2.6 %, 8 %      16  0.25 %, 1.2 %      24  0.16 %, 0.7 %
 """
 
 from dataclasses import dataclass
@@ -33,7 +36,7 @@ class Segments:
 
 
 def segments_of(cost: LoadCost, count: int, must_have: float | None = None) -> Segments:
-    """Give at most `count` chords of a curve.
+    """Give at most `count` chords of a curve, and one more for `must_have`.
 
     Args:
         cost: the curve; any shape.
@@ -43,11 +46,9 @@ def segments_of(cost: LoadCost, count: int, must_have: float | None = None) -> S
     grid = np.unique(np.concatenate((np.linspace(0.0, 1.0, GRID + 1), cost.knots)))
     hull_u, hull_l = lower_hull(grid, cost.value(grid))
     knots = _place(hull_u, hull_l, count)
-    if must_have is not None and 0.0 < must_have < 1.0 and len(knots) > 2:
-        knots[1 + int(np.argmin(np.abs(knots[1:-1] - must_have)))] = must_have
-    elif must_have is not None and 0.0 < must_have < 1.0:
-        knots = np.array([0.0, must_have, 1.0])
-    knots = _apart(np.unique(knots))
+    if must_have is not None and 0.0 < must_have < 1.0:
+        near = (np.abs(knots - must_have) < 1.0 / GRID) & (knots > 0.0) & (knots < 1.0)
+        knots = np.unique(np.append(knots[~near], must_have))
     values = np.interp(knots, hull_u, hull_l)
     slopes = np.diff(values) / np.diff(knots)
     # Chords of a convex curve cannot fall; the last bits of a subtraction can.
@@ -65,13 +66,18 @@ def _place(u: Floats, cost: Floats, count: int) -> Floats:
     log_rise = np.diff(np.log(np.maximum(slope, floor)))
     # sqrt(L'') du at a grid point: L'' is the bend over the mean width of its two sides.
     root = np.sqrt(bend * (width[:-1] + width[1:]) / 2.0)
-    share = np.concatenate(([0.0], (_share(log_rise) + _share(root)) / 3.0, [0.0]))
-    inner = np.concatenate(([0.0], at, [1.0]))
-    cumulative = np.cumsum(share) + inner / 3.0
-    cumulative /= cumulative[-1]
-    knots: Floats = np.interp(np.arange(count + 1) / count, cumulative, inner)
-    knots[0], knots[-1] = 0.0, 1.0
-    return knots
+    jump = (_share(log_rise) + _share(root)) / 3.0
+    after = np.cumsum(jump) + at / 3.0
+    # A quantile that falls into a jump is the place of the jump: a kink of the profile becomes a knot itself.
+    steps = np.concatenate(([0.0], np.column_stack((after - jump, after)).ravel(), [1.0]))
+    places = np.concatenate(([0.0], np.repeat(at, 2), [1.0]))
+    best = np.array([0.0, 1.0])
+    for quantiles in range(count, 4 * count + 1):
+        knots = _apart(np.unique(np.interp(np.arange(quantiles + 1) / quantiles, steps, places)))
+        if len(knots) - 1 > count:
+            break
+        best = knots
+    return best
 
 
 def _apart(knots: Floats) -> Floats:

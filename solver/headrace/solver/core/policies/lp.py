@@ -92,7 +92,9 @@ def _read_back(
         values = np.clip(solution.values, component.program.lower, component.program.upper)
         flow[component.pairs] += values[:n_new]
         flow[component.keep] += values[n_new : n_new + n_keep]
-        shed[component.rows] = values[-n_row:]
+        refused = values[len(values) - n_row - len(component.shed_keep) :]
+        shed[component.rows] = refused[:n_row]
+        shed[component.shed_keep] += refused[n_row:]
         row_price[component.rows] = solution.duals[:n_row]
         pool_price[component.pools] = 0.0 - solution.duals[n_row:]
     return flow, shed, Prices(row_price, pool_price)
