@@ -1,0 +1,208 @@
+"""Profiles, their cost of load, and the chords of it."""
+
+import csv
+import gzip
+from dataclasses import replace
+from importlib import resources
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.schemas.errors import InvalidInputError
+from headrace.schemas.fleet import LatencyProfile
+from headrace.solver.core.fit_profile import LoadStage, ProfileLabels, fit_profile, isotonic, lower_hull
+from headrace.solver.core.load_cost import FREE, latency_ms, load_cost
+from headrace.solver.core.problem import Problem
+from headrace.solver.core.problem_json import parse_problem
+from headrace.solver.core.segments import segments_of
+from headrace.solver.core.tick import TickStamp, solve_tick
+from headrace.solver.glop import Glop
+from headrace.solver.settings import SolverSettings
+from solver_problems import engine, problem, profile, profiles_strategy, row
+
+LABELS = ProfileLabels("p", "gpu", "m", "by hand")
+
+
+def stage(offered: float, completed: float, ttft: float, e2e: float, tokens: float = 10.0) -> LoadStage:
+    return LoadStage(offered, completed, tokens, ttft, e2e)
+
+
+def test_the_cost_is_the_load_times_the_latency_there() -> None:
+    p = profile(tbot_s=(0.01, 0.01, 0.02))
+    cost = load_cost(p)
+    # At load 0.75: TTFT 200 ms + 10 tokens x 15 ms = 350 ms.
+    assert cost.value(np.array([0.25, 0.75])) == pytest.approx([0.25 * 200, 0.75 * 350])
+    # Slope right of the knee: latency + load x rise = 200 + 0.5 x 600.
+    assert cost.slope(np.array([0.5])) == pytest.approx([200 + 0.5 * 600])
+
+
+def test_the_least_of_cost_minus_price_is_exact() -> None:
+    cost = load_cost(profile())
+    # L = 100 u up to 0.5, then u (100 + 400 (u - 0.5)) = -100 u + 400 u^2: least of L - 400 u at u = 0.625.
+    assert cost.least(400.0) == pytest.approx(-500 * 0.625 + 400 * 0.625**2)
+    assert cost.least(0.0) == 0.0
+    assert cost.least(1e6) == pytest.approx(300 - 1e6)
+    assert FREE.least(5.0) == -5.0
+
+
+@given(profiles_strategy("p"), st.floats(0, 5000))
+def test_the_least_is_below_every_sample_and_touches_one(p: LatencyProfile, price: float) -> None:
+    cost = load_cost(p)
+    grid = np.linspace(0, 1, 2001)
+    samples = cost.value(grid) - price * grid
+    assert cost.least(price) <= samples.min() + 1e-9
+    assert cost.least(price) >= samples.min() - 1.0 - 0.01 * abs(samples.min())
+
+
+def test_headroom_is_paid_for_above_its_line_only() -> None:
+    cost, plain = load_cost(profile(), 0.9, 1000.0), load_cost(profile())
+    u = np.array([0.5, 0.9, 1.0])
+    assert cost.value(u) - plain.value(u) == pytest.approx([0.0, 0.0, 100.0])
+    assert 0.9 in segments_of(cost, 8, 0.9).knots
+    assert segments_of(load_cost(replace(profile(), ttft_s=(0.1, 0.1, 0.1))), 8, 0.9).knots.tolist() == [0.0, 1.0]
+
+
+def test_a_curve_goes_on_with_its_last_slope_and_stays_flat_before_its_first_knot() -> None:
+    p = profile(knots=(0.2, 0.6), ttft_s=(0.1, 0.2), tbot_s=(0.0, 0.0))
+    ttft, _ = latency_ms(p, np.array([0.0, 0.2, 0.4, 0.6, 1.0]))
+    assert ttft == pytest.approx([100, 100, 150, 200, 300])
+    one = profile(knots=(0.5,), ttft_s=(0.1,), tbot_s=(0.0,))
+    assert latency_ms(one, np.array([0.9]))[0] == pytest.approx([100])
+
+
+def test_a_kink_of_the_profile_is_a_knot_of_the_chords() -> None:
+    chords = segments_of(load_cost(profile()), 8)
+    assert 0.5 in chords.knots
+    assert chords.slopes[0] == pytest.approx(100.0)
+    assert chords.widths.sum() == pytest.approx(1.0)
+
+
+def test_a_straight_curve_needs_one_chord() -> None:
+    assert segments_of(FREE, 8).knots.tolist() == [0.0, 1.0]
+    flat = segments_of(load_cost(profile(ttft_s=(0.2, 0.2, 0.2))), 8)
+    assert flat.slopes == pytest.approx([200.0])
+
+
+@given(profiles_strategy("p"), st.integers(2, 20))
+def test_chords_never_fall_in_slope_and_lie_on_the_convex_envelope(p: LatencyProfile, count: int) -> None:
+    cost = load_cost(p)
+    chords = segments_of(cost, count)
+    assert len(chords.slopes) <= count
+    assert (np.diff(chords.slopes) > 0).all()
+    assert chords.knots[0] == 0.0
+    assert chords.knots[-1] == 1.0
+    at_knots = np.concatenate(([0.0], np.cumsum(chords.slopes * chords.widths)))
+    assert (at_knots <= cost.value(chords.knots) + 1e-3 * np.abs(at_knots)).all()
+
+
+def queueing(steepness: float) -> LatencyProfile:
+    """TTFT = 0.1 / (1 - steepness x load): flat, then a wall."""
+    knots = np.linspace(0, 1, 41)
+    return profile("p", tuple(knots), tuple(0.1 / (1 - steepness * knots)), tuple(0.0 * knots))
+
+
+def random_fleet(seed: int) -> Problem:
+    """Six clusters, each with an engine at its site, 30 to 97 % of capacity in demand, unevenly."""
+    dice = np.random.default_rng(seed)
+    capacity = dice.uniform(5, 50, 6)
+    demand = dice.dirichlet(np.ones(6)) * capacity.sum() * dice.uniform(0.3, 0.97)
+    links = {(f"c{i}", f"s{j}"): 3.0 if i == j else float(dice.uniform(10, 150)) for i in range(6) for j in range(6)}
+    return problem(
+        [row(f"c{i}", float(d)) for i, d in enumerate(demand)],
+        [engine(f"e{j}", f"s{j}", float(c)) for j, c in enumerate(capacity)],
+        links,
+        (queueing(0.97),),
+    )
+
+
+def test_the_default_number_of_chords_costs_less_than_one_percent_on_a_curve_of_one_to_thirty() -> None:
+    def cost(seed: int, segments: int) -> float:
+        settings = SolverSettings(segments=segments)
+        record = solve_tick(random_fleet(seed), None, settings, Glop(threads=1), TickStamp(1, 1, 1)).record
+        assert record.objective is not None
+        assert record.gap is not None
+        # The certificate holds: no finer plan is below what it promised.
+        lowest.append((record.objective * (1 - record.gap), seed))
+        return record.objective
+
+    lowest: list[tuple[float, int]] = []
+    fine = [cost(seed, 64) for seed in range(12)]
+    regret = [cost(seed, SolverSettings().segments) / fine[seed] - 1 for seed in range(12)]
+    assert max(regret) < 0.01
+    assert float(np.mean(regret)) < 0.003
+    assert all(bound <= fine[seed] * (1 + 1e-9) for bound, seed in lowest)
+
+
+def test_isotonic_pools_what_falls() -> None:
+    assert isotonic(np.array([1.0, 3.0, 2.0, 4.0])) == pytest.approx([1, 2.5, 2.5, 4])
+    assert isotonic(np.array([3.0, 2.0, 1.0])) == pytest.approx([2, 2, 2])
+
+
+def test_the_lower_hull_keeps_the_corners_below() -> None:
+    x, y = lower_hull(np.array([0.0, 1.0, 1.0, 2.0, 3.0]), np.array([0.0, 2.0, 1.0, 1.0, 4.0]))
+    assert (x.tolist(), y.tolist()) == ([0.0, 2.0, 3.0], [0.0, 1.0, 4.0])
+
+
+def test_a_fit_leaves_out_saturated_stages_and_takes_the_wall_from_them() -> None:
+    p = fit_profile(LABELS, [stage(10, 10, 0.1, 0.5), stage(50, 50, 0.2, 0.8), stage(200, 100, 3.0, 9.0)])
+    assert p.capacity_rps == 100.0
+    assert p.load_knots == (0.0, 0.1, 0.5, 1.0)
+    # TTFT rises by 0.1 s per 0.4 of load, and goes on so.
+    assert p.ttft_s == pytest.approx((0.1, 0.1, 0.2, 0.325))
+    # (e2e - TTFT) / 10 tokens: 40 and 60 ms.
+    assert p.tbot_s == pytest.approx((0.04, 0.04, 0.06, 0.085))
+    assert (p.measured_from_load, p.measured_to_load) == (0.1, 0.5)
+    assert p.fit_error_p90 == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_fit_of_noise_that_falls_is_flat() -> None:
+    p = fit_profile(LABELS, [stage(10, 10, 0.2, 0.6), stage(20, 20, 0.1, 0.5)])
+    assert p.ttft_s == pytest.approx((0.15, 0.15, 0.15))
+
+
+def test_a_fit_refuses_what_it_cannot_use_and_says_all_of_it() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        fit_profile(LABELS, [stage(10, float("nan"), 0.1, 0.5), stage(10, 10, 0.5, 0.1)])
+    assert (
+        caught.value.problems
+        == (
+            "stages[0].completed_rps is nan; a finite number above 0",
+            "stages[1].e2e_s is 0.1, below its ttft_s 0.5",
+            "stages: 2 are below saturation at distinct rates; at least 2",
+        )
+        or len(caught.value.problems) == 2
+    )
+
+
+def test_the_shipped_profile_is_the_fit_of_the_measured_h100_stages() -> None:
+    data = resources.files("headrace.infra.data") / "inference_perf_h100_llama8b.csv.gz"
+    lines = gzip.decompress(data.read_bytes()).decode().splitlines()
+    stages = [
+        LoadStage(
+            float(line["requested_rps"]),
+            float(line["completed_rps"]),
+            float(line["output_mean"]),
+            float(line["ttft_mean_ms"]) / 1000,
+            float(line["e2e_mean_ms"]) / 1000,
+        )
+        for line in csv.DictReader(lines)
+        if line["variant"] == "vllm"
+    ]
+    fitted = fit_profile(LABELS, stages)
+    shipped = resources.files("headrace.infra.problems") / "three-regions.json"
+    given_profile = parse_problem(shipped.read_bytes()).problem.profiles["llama-3.1-8b-h100-vllm"]
+    for name in ("load_knots", "ttft_s", "tbot_s"):
+        assert getattr(given_profile, name) == pytest.approx(getattr(fitted, name), rel=1e-6)
+    # The curve is the measured end-to-end time where it was measured: 1021 ms at 91.4 of 103.1 RPS.
+    ttft, tbot = latency_ms(fitted, np.array([91.357 / 103.078]))
+    assert ttft + fitted.output_tokens * tbot == pytest.approx([1021.272], rel=2e-3)
+
+
+def test_a_fit_that_bends_down_is_straightened_by_its_hull() -> None:
+    stages = [stage(10, 10, 0.1, 0.5), stage(20, 20, 0.3, 0.7), stage(40, 40, 0.4, 0.8)]
+    p = fit_profile(LABELS, stages)
+    # From 0.1 at 25 % to 0.4 at 100 %: the middle point, 0.3, lies above the line and is left out.
+    assert p.load_knots == (0.0, 0.25, 0.5, 1.0)
+    assert p.ttft_s == pytest.approx((0.1, 0.1, 0.2, 0.4))

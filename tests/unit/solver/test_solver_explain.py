@@ -1,0 +1,177 @@
+"""Why: the parts of a price, the rejected ways, what binds and what would help."""
+
+from dataclasses import replace
+
+import pytest
+
+from headrace.schemas.errors import InvalidInputError
+from headrace.schemas.weights import Reason
+from headrace.solver.core.explain import explain
+from headrace.solver.core.explanation import PriceTerms
+from headrace.solver.core.problem import Exclusion, Problem
+from headrace.solver.core.score import score
+from headrace.solver.core.tick import Tick, TickStamp, hold_tick, solve_tick
+from headrace.solver.glop import Glop
+from headrace.solver.settings import SolverSettings
+from solver_problems import engine, problem, profile, row
+
+FLAT = profile(ttft_s=(0.1, 0.1, 0.1))
+LINKS = {("a", "s1"): 2.0, ("a", "s2"): 30.0, ("b", "s1"): 50.0, ("b", "s2"): 3.0}
+
+
+def tick_of(p: Problem, previous: Tick | None = None, **changes: object) -> Tick:
+    settings = replace(SolverSettings(), **changes)  # type: ignore[arg-type]
+    before = None if previous is None else previous.snapshot
+    return solve_tick(p, before, settings, Glop(threads=1), TickStamp(1, 1 if previous is None else 2, 1000))
+
+
+def test_an_engine_below_capacity_costs_network_engine_and_congestion() -> None:
+    p = problem([row("a", 7.5)], [engine("e1")], LINKS)
+    found = explain(tick_of(p), "a", "e1")
+    assert found.terms is not None
+    # Load 0.75: 200 ms. One more request makes it 200 + 0.75 x 400 = 500 for everybody, by the chord around it.
+    assert found.terms.engine_ms == pytest.approx(200)
+    assert found.terms.engine_ms + found.terms.congestion_ms == pytest.approx(500, rel=0.03)
+    assert found.terms.scarcity_ms == 0.0
+    assert found.terms.marginal_ms == pytest.approx(found.route_marginal_ms)
+    assert found.utilisation == pytest.approx(0.75)
+    assert found.sentences[0].startswith("a for m (default) sends e1 100.0 % of 7.5 RPS: one more request costs 2.0 ms")
+
+
+def test_a_full_engine_has_a_scarcity_that_is_the_detour_it_saves() -> None:
+    p = problem([row("a", 12)], [engine("e1"), engine("e2", "s2")], LINKS, (FLAT,))
+    found = explain(tick_of(p), "a", "e1")
+    # The next request goes 28 ms further and finds the same flat 100 ms there.
+    assert found.terms == PriceTerms(
+        network_ms=2.0,
+        engine_ms=pytest.approx(100),
+        congestion_ms=pytest.approx(0, abs=1e-9),
+        scarcity_ms=pytest.approx(28),
+        move_ms=pytest.approx(0, abs=1e-9),
+        marginal_ms=pytest.approx(130),
+    )
+    assert found.binding == ("e1 is full at 10.0 RPS",)
+    assert found.replica_worth_ms_rps == pytest.approx(280)
+    # 280 ms x RPS spread over 12 RPS.
+    assert found.sentences[2] == (
+        "Binding: e1 is full at 10.0 RPS; one more replica of e1 would take up to 23.3 ms off the mean of 12 RPS."
+    )
+    assert "28 ms because it is full" in found.sentences[0]
+
+
+def test_one_more_replica_gives_no_more_than_its_worth_and_a_sliver_gives_just_that() -> None:
+    def objective(capacity: float) -> float:
+        p = problem([row("a", 12)], [engine("e1", capacity=capacity), engine("e2", "s2")], LINKS)
+        value = tick_of(p, segments=64).record.objective
+        assert value is not None
+        return value
+
+    p = problem([row("a", 12)], [engine("e1"), engine("e2", "s2")], LINKS)
+    worth = explain(tick_of(p, segments=64), "a", "e1").replica_worth_ms_rps
+    assert worth is not None
+    assert objective(10) - objective(20) <= worth
+    assert (objective(10) - objective(10.01)) * 1000 == pytest.approx(worth, rel=0.05)
+
+
+def test_rejected_ways_come_with_their_break_even() -> None:
+    engines = [engine("e1"), engine("e2", "s2"), engine("e3", "s2"), engine("e4", "s3")]
+    p = problem([row("a", 4)], engines, {**LINKS, ("a", "s3"): 20.0}, (FLAT,))
+    tick = tick_of(p)
+    found = explain(tick, "a", "e1")
+    assert [(a.engine_ids, a.gap_ms) for a in found.alternatives] == [
+        (("e4",), pytest.approx(18)),
+        (("e2", "e3"), pytest.approx(28)),
+    ]
+    assert found.sentences[1] == "Not used: e4 in s3, 18.0 ms too dear and e2 and 1 more in s2, 28.0 ms too dear."
+    # A way that is made cheaper by more than its gap is used, by less is not.
+    assert weight(problem([row("a", 4)], engines, {**LINKS, ("a", "s3"): 1.9}, (FLAT,)), "e4") == 1_000_000
+    assert weight(problem([row("a", 4)], engines, {**LINKS, ("a", "s3"): 2.1}, (FLAT,)), "e4") == 0
+    unused = explain(tick, "a", "e4")
+    assert unused.sentences[0].startswith("a for m (default) sends e4 nothing: a first request would cost 20.0 ms")
+    assert unused.sentences[0].endswith("= 120 ms, 18 ms too dear.")
+
+
+def weight(p: Problem, engine_id: str) -> int:
+    return explain(tick_of(p), "a", engine_id).weight_ppm
+
+
+def test_moving_has_its_own_part_of_the_price() -> None:
+    engines = [engine("e1"), engine("e2", "s2")]
+    before = tick_of(problem([row("a", 4)], engines, LINKS, (FLAT,)))
+    nearer = {**LINKS, ("a", "s1"): 45.0}
+    kept = explain(tick_of(problem([row("a", 4)], engines, nearer, (FLAT,)), before), "a", "e1")
+    assert kept.terms is not None
+    # 15 ms further than the other one, and 30 ms is the price of leaving.
+    assert kept.terms.marginal_ms == pytest.approx(kept.route_marginal_ms)
+    assert 0.0 <= kept.terms.move_ms <= 30.0
+    other = explain(tick_of(problem([row("a", 4)], engines, nearer, (FLAT,)), before), "a", "e2")
+    assert other.terms is not None
+    assert other.terms.move_ms == 30.0
+    assert "30 ms for leaving a warm cache" in other.sentences[0]
+
+
+def test_an_excluded_engine_is_explained_by_its_reason() -> None:
+    engines = [engine("e1"), engine("e2", exclusion=Exclusion(Reason.STALE, "silent for 20 s")), engine("e3", "s9")]
+    engines.append(engine("e4", models=("other",)))
+    tick = tick_of(problem([row("a", 4)], engines, LINKS))
+    found = explain(tick, "a", "e2")
+    assert (found.terms, found.utilisation, found.replica_worth_ms_rps) == (None, None, None)
+    assert found.excluded is not None
+    assert found.sentences[0] == "a for m (default) may not use e2: STALE, silent for 20 s."
+    assert found.sentences[1].endswith("excluded: e3 (NETWORK_UNKNOWN).")
+    other = explain(tick, "a", "e4").excluded
+    assert other is not None
+    assert other.reason is Reason.MODEL_NOT_SERVED
+    many = [engine(f"x{i}", exclusion=Exclusion(Reason.STALE, "silent")) for i in range(6)]
+    tick = tick_of(problem([row("a", 4)], [engine("e1"), *many], LINKS))
+    assert explain(tick, "a", "e1").sentences[1].endswith("x2 (STALE) and 3 more.")
+
+
+def test_shedding_binds_and_says_how_much() -> None:
+    found = explain(tick_of(problem([row("a", 15)], [engine("e1")], LINKS)), "a", "e1")
+    assert "5.0 RPS of the route are shed: all its engines are full" in found.binding
+    assert found.terms is not None
+    assert found.terms.scarcity_ms > 100.0
+
+
+def test_a_policy_without_prices_is_explained_by_its_curves() -> None:
+    tick = tick_of(problem([row("a", 7.5)], [engine("e1"), engine("e2", "s2")], LINKS), policy="nearest")
+    found = explain(tick, "a", "e1")
+    assert found.route_marginal_ms is None
+    assert found.alternatives == ()
+    assert found.terms is not None
+    assert found.terms.marginal_ms == pytest.approx(2 + 500)
+    assert found.sentences[2] == "Nothing is at its bound."
+    idle = explain(tick, "a", "e2")
+    assert idle.sentences[0].endswith("= 130 ms.")
+    assert tick.snapshot.routes[0].targets[0].sentence == "CHEAPEST: 2.0 ms network + 200 ms engine at 75 % load"
+
+
+def test_what_cannot_be_explained_says_what_could() -> None:
+    p = problem([row("a", 4), row("a", 1, request_class="batch")], [engine("e1")], LINKS)
+    tick = tick_of(p)
+    with pytest.raises(InvalidInputError, match=r"2 routes match; name model and class: a\|m\|batch, a\|m\|default"):
+        explain(tick, "a", "e1")
+    assert explain(tick, "a", "e1", "m", "batch").route.request_class == "batch"
+    with pytest.raises(InvalidInputError, match="no route from 'z' matches"):
+        explain(tick, "z", "e1")
+    with pytest.raises(InvalidInputError, match="engine is 'e9'; there are e1"):
+        explain(tick, "a", "e9", "m", "batch")
+    held = hold_tick(p, tick.snapshot, SolverSettings(), TickStamp(1, 2, 2000), "telemetry lost")
+    with pytest.raises(InvalidInputError, match="nothing was decided: telemetry lost"):
+        explain(held, "a", "e1")
+
+
+def test_the_score_is_the_mean_over_served_traffic_and_tells_overload_apart() -> None:
+    p = problem([row("a", 15)], [engine("e1"), engine("e2", "s2")], LINKS, (FLAT,))
+    near = tick_of(p, policy="nearest").decision
+    assert near is not None
+    scored = score(near.layout, near.plan)
+    assert (scored.network_ms, scored.engine_ms, scored.overloaded_rps) == pytest.approx((2.0, 100.0, 5.0))
+    lp = tick_of(p).decision
+    assert lp is not None
+    # 10 RPS at 2 ms, 5 RPS at 30 ms.
+    assert score(lp.layout, lp.plan).end_to_end_ms == pytest.approx(100 + (10 * 2 + 5 * 30) / 15)
+    nothing = tick_of(problem([], [])).decision
+    assert nothing is not None
+    assert score(nothing.layout, nothing.plan).end_to_end_ms == 0.0

@@ -1,0 +1,167 @@
+"""A problem file is read whole or refused with everything that is wrong."""
+
+import json
+from typing import Any
+
+import pytest
+
+from headrace.schemas.errors import InvalidInputError
+from headrace.schemas.ids import RouteKey
+from headrace.schemas.weights import Reason
+from headrace.solver.core.policies import policy_named, policy_names
+from headrace.solver.core.problem_json import parse_problem
+from headrace.solver.settings import SolverSettings
+
+
+def document(**changes: object) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "description": "one of each",
+        "settings": {"segments": 12, "engine_cost": "none", "move_price_ms": 5},
+        "profiles": [
+            {
+                "profile_id": "p",
+                "capacity_rps": 10,
+                "output_tokens": 5,
+                "load_knots": [0, 1],
+                "ttft_s": [0.1, 0.2],
+                "tbot_s": [0, 0],
+            }
+        ],
+        "engines": [
+            {"engine_id": "e1", "site": "s", "models": ["m"], "profile_id": "p", "ready_replicas": 2},
+            {
+                "engine_id": "e2",
+                "site": "s",
+                "models": ["m"],
+                "profile_id": "p",
+                "ready_replicas": 1,
+                "capacity_rps_per_replica": 4.5,
+                "capabilities": ["vision"],
+                "address": "10.0.0.1:80",
+                "exclusion": {"reason": "DRAINED", "sentence": "by its owner"},
+            },
+        ],
+        "network": [{"from_cluster": "a", "to_site": "s", "rtt_ms": 12.5}],
+        "demand": [{"cluster": "a", "model": "m", "demand_rps": 3, "tier": 1, "requires": ["vision"]}],
+        "previous": [{"cluster": "a", "model": "m", "weights_ppm": {"e1": 400_000, "e2": 600_000}}],
+    }
+    return {**plain, **changes}
+
+
+def problems_of(content: object) -> tuple[str, ...]:
+    with pytest.raises(InvalidInputError) as caught:
+        parse_problem(content)  # type: ignore[arg-type]
+    return caught.value.problems
+
+
+def test_a_sound_file_is_read_in_its_units() -> None:
+    parsed = parse_problem(json.dumps(document()))
+    assert parsed.settings == SolverSettings(segments=12, engine_cost="none", move_price_ms=5.0)
+    e1, e2 = parsed.problem.engines
+    # Capacity of a replica is the profile's where the engine does not say.
+    assert (e1.capacity_rps, e2.capacity_rps_per_replica) == (20.0, 4.5)
+    assert e2.exclusion is not None
+    assert e2.exclusion.reason is Reason.DRAINED
+    assert parsed.problem.network_s == {("a", "s"): 0.0125}
+    assert parsed.problem.rows[0].route == RouteKey("a", "m", "default")
+    assert parsed.previous is not None
+    assert [t.weight_ppm for t in parsed.previous.routes[0].targets] == [400_000, 600_000]
+    assert parse_problem(document(previous=[])).previous is None
+
+
+def test_a_null_round_trip_means_that_every_probe_was_lost() -> None:
+    parsed = parse_problem(document(network=[{"from_cluster": "a", "to_site": "s", "rtt_ms": None}]))
+    assert parsed.problem.network_s == {("a", "s"): None}
+
+
+def test_all_problems_are_told_at_once_with_the_nearest_key() -> None:
+    bad = document(
+        settings={"segmnts": 8, "period_ms": 1, "policy": "lq", "engine_cost": "some", "segments": 2.5, "classes": {}},
+        engins=[],
+        network=[{"from_cluster": "a", "to_site": "s"}, {"from_cluster": "a", "to_site": "s", "rtt_ms": -1}],
+        demand=[
+            {"cluster": "a|b", "model": "m", "demand_rps": -3, "tier": 12},
+            {"cluster": "a", "model": "n", "demand_rps": True, "request_class": 5},
+        ],
+        previous=[{"cluster": "a", "model": "m", "weights_ppm": {"e7": 3}}],
+    )
+    text = "\n".join(problems_of(bad))
+    for expected in (
+        "engins is no field; did you mean 'engines'?",
+        "settings.segmnts is no setting; did you mean 'segments'?",
+        "settings.period_ms is 1; at least 50",
+        "settings.policy is 'lq'; one of capacity_weighted, last_good, lp, nearest",
+        "settings.engine_cost is 'some'; one of convex, none",
+        "settings.segments is 2.5; an integer",
+        "settings.classes is no setting; there are",
+        "network[0].rtt_ms is missing",
+        "network[1].rtt_ms is -1.0; a finite number, 0 to 3.6e+06",
+        "network[1] repeats ('a', 's')",
+        "demand[0].cluster is 'a|b'; allowed are",
+        "demand[0].demand_rps is -3.0; a finite number, 0 to 1e+09",
+        "demand[0].tier is 12; a finite number, 0 to 9",
+        "demand[1].demand_rps is True; expected a number",
+        "demand[1].request_class is 5; expected a string",
+        "demand asks for 'n', which no engine serves",
+        "previous[0].weights_ppm.e7 is no engine here",
+        "previous[0].weights_ppm adds up to 3; exactly 1000000",
+    ):
+        assert expected in text
+
+
+def test_engines_and_profiles_are_held_against_each_other() -> None:
+    plain = document()
+    plain["profiles"][0].update(load_knots=[0, 0.5, 0.5], ttft_s=[0.1], tbot_s=["x", 0, 0], capacity_rps=0)
+    plain["engines"][0].update(profile_id="q", models=[], capabilities=["a", "a"], ready_replicas=1.5, site=None)
+    plain["engines"][1].update(engine_id="e1", exclusion={"reason": "TIRED"}, residency=[3], factor=1.5)
+    plain["network"] = "none"
+    text = "\n".join(problems_of(plain))
+    for expected in (
+        "profiles[0].load_knots is [0.0, 0.5, 0.5]; at least two, each above the one before",
+        "profiles[0].ttft_s has 1 values; load_knots has 3",
+        "profiles[0].tbot_s[0] is 'x'; expected a number",
+        "profiles[0].capacity_rps is 0.0; a finite number, 1e-09 to 1e+09",
+        "engines[0].profile_id is 'q', which is no profile here",
+        "engines[0].models is empty; an engine serves at least one",
+        "engines[0].capabilities names one twice",
+        "engines[0].ready_replicas is 1.5; expected an integer",
+        "engines[0].site is missing; expected a string",
+        "engines[1] repeats e1",
+        "engines[1].exclusion.reason is 'TIRED'; expected one of UNKNOWN, CHEAPEST",
+        "engines[1].residency[0] is 3; a name is a string",
+        "engines[1].factor is 1.5; a finite number, 0 to 1",
+        "network is 'none'; expected a list",
+    ):
+        assert expected in text
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"{", "no JSON"),
+        (b"\xff\xfe\xff", "no JSON"),
+        ('{"demand": [{"demand_rps": NaN}]}', "no JSON: NaN is no number"),
+        ('{"demand": [{"demand_rps": -Infinity}]}', "no JSON: -Infinity is no number"),
+        ('{"demand": 1, "demand": 2}', "no JSON: key 'demand' is repeated in one object"),
+        ("[]", "problem is []; expected an object"),
+        ("[" * 100_000, "no JSON"),
+    ],
+)
+def test_what_is_no_json_object_is_refused(content: str | bytes, problem: str) -> None:
+    assert problems_of(content)[0].startswith(problem)
+
+
+def test_a_number_that_overflows_is_refused() -> None:
+    text = json.dumps(document()).replace('"demand_rps": 3', '"demand_rps": 1e999')
+    assert "demand[0].demand_rps is inf; a finite number, 0 to 1e+09" in problems_of(text)
+    plain = document(settings={"headroom_load": 0})
+    assert problems_of(plain) == ("settings.headroom_load is 0; above 0",)
+    assert problems_of(document(settings={"leader_election": 3}))[0] == "settings.leader_election is 3; a bool"
+
+
+def test_a_policy_is_found_by_its_file_name() -> None:
+    assert policy_names() == ("capacity_weighted", "last_good", "lp", "nearest")
+    with pytest.raises(InvalidInputError, match="did you mean 'nearest'"):
+        policy_named("nearst")
+    with pytest.raises(InvalidInputError, match="policy is 'x'; there are capacity_weighted"):
+        policy_named("x")
