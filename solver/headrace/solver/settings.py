@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le
 
+from headrace.schemas.errors import InvalidInputError
+
 
 @dataclass(frozen=True, slots=True)
 class ClassSettings:
@@ -65,3 +67,18 @@ class SolverSettings:
     leader_election: bool = True
     leader_session_ms: Annotated[int, Ge(6_000), Le(300_000)] = 6_000
     classes: Mapping[str, ClassSettings] = field(default_factory=_default_classes)
+
+    def __post_init__(self) -> None:
+        """Hold the settings against each other.
+
+        Raises:
+            InvalidInputError: an interval is upside down, or a snapshot would expire before the next one.
+        """
+        ordered = (
+            ("ageing_after_ms", self.ageing_after_ms, "expired_after_ms", self.expired_after_ms),
+            ("retry_load_low", self.retry_load_low, "retry_load_high", self.retry_load_high),
+            ("2 x period_ms", 2 * self.period_ms, "ttl_ms", self.ttl_ms),
+        )
+        problems = [f"solver.{low} is {a}; at most {high}, {b}" for low, a, high, b in ordered if a > b]
+        if problems:
+            raise InvalidInputError("solver settings", tuple(problems))
