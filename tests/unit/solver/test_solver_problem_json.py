@@ -156,6 +156,8 @@ def test_a_number_that_overflows_is_refused() -> None:
     assert "demand[0].demand_rps is inf; a finite number, 0 to 1e+09" in problems_of(text)
     plain = document(settings={"headroom_load": 0})
     assert problems_of(plain) == ("settings.headroom_load is 0; above 0",)
+    upside_down = document(settings={"retry_load_low": 0.9, "retry_load_high": 0.8})
+    assert problems_of(upside_down) == ("solver.retry_load_low is 0.9; at most retry_load_high, 0.8",)
     assert problems_of(document(settings={"leader_election": 3}))[0] == "settings.leader_election is 3; a bool"
 
 

@@ -301,8 +301,8 @@ def test_holding_leaves_every_route_alone_and_extends_its_validity() -> None:
     assert check_snapshot(anew.snapshot) == ()
 
 
-def test_the_policy_hash_changes_with_any_setting_and_with_nothing_else() -> None:
-    same = replace(SETTINGS, classes={"default": ClassSettings()})
+def test_the_policy_hash_changes_with_every_rule_and_with_nothing_else() -> None:
+    same = replace(SETTINGS, classes={"default": ClassSettings()}, period_ms=700)
     assert policy_hash(same) == policy_hash(SETTINGS)
     assert policy_hash(replace(SETTINGS, segments=9)) != policy_hash(SETTINGS)
     assert policy_hash(replace(SETTINGS, classes={"default": ClassSettings(tier=1)})) != policy_hash(SETTINGS)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Gt, Le, Lt
 
+from headrace.schemas.errors import InvalidInputError
 from headrace.solver.core.policies import policy_names
 from headrace.solver.settings import SolverSettings
 
@@ -46,7 +47,11 @@ def with_settings(base: SolverSettings, values: Mapping[str, Any], at: str, prob
         problems.extend(f"{at}.{name} is {value!r}; {problem}" for problem in found)
         if not found:
             good[name] = float(value) if _bare(hints[name]) is float else value
-    return replace(base, **good)
+    try:
+        return replace(base, **good)
+    except InvalidInputError as error:
+        problems.extend(error.problems)
+        return base
 
 
 def _policy_problem(value: object) -> Iterator[str]:

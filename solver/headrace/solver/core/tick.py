@@ -26,6 +26,21 @@ from headrace.solver.settings import SolverSettings
 
 LADDER = ("last_good", "capacity_weighted")
 """Policies that are tried after the configured one, in this order; the last never fails."""
+_RULES = (
+    "policy",
+    "move_price_ms",
+    "segments",
+    "engine_cost",
+    "ageing_after_ms",
+    "expired_after_ms",
+    "degraded_factor",
+    "headroom_load",
+    "headroom_price_ms",
+    "retry_ratio_max",
+    "retry_load_low",
+    "retry_load_high",
+)
+"""Settings that decide about weights, beside the classes; the worker's own are not among them."""
 
 
 def standing_still() -> int:
@@ -130,7 +145,8 @@ def hold_tick(problem: Problem, previous: Snapshot, settings: SolverSettings, st
 def policy_hash(settings: SolverSettings) -> str:
     """Give 16 hex digits over every setting that a decision depends on: the same hash, the same rules."""
     classes = sorted((name, c.tier, c.requires, c.residency) for name, c in settings.classes.items())
-    return xxhash.xxh3_64_hexdigest(repr(replace(settings, classes={})).encode() + repr(classes).encode())
+    rules = [(name, getattr(settings, name)) for name in _RULES]
+    return xxhash.xxh3_64_hexdigest(repr((rules, classes)).encode())
 
 
 def _descend(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan:
