@@ -238,14 +238,14 @@ def test_a_new_epoch_writes_every_route_again_on_the_same_engines() -> None:
     assert {r.epoch for r in after.snapshot.routes} == {2}
 
 
-def test_the_fallback_is_by_nominal_capacity_and_keeps_the_nearest_32() -> None:
+def test_the_fallback_is_by_nominal_capacity_and_keeps_the_nearest_16() -> None:
     engines = [engine("e1", capacity=10, factor=0.1), engine("e2", "s2", capacity=30)]
     (route,) = solve(problem([row("a", 1)], engines)).snapshot.routes
     assert [(t.engine_id, t.weight_ppm) for t in route.fallback] == [("e1", 250_000), ("e2", 750_000)]
-    many = [engine(f"far-{i:02}", "s2") for i in range(30)] + [engine(f"near-{i:02}", "s1") for i in range(30)]
+    many = [engine(f"far-{i:02}", "s2") for i in range(10)] + [engine(f"near-{i:02}", "s1") for i in range(12)]
     (route,) = solve(problem([row("a", 1)], many, {("a", "s1"): 1.0, ("a", "s2"): 9.0})).snapshot.routes
-    assert len(route.fallback) == 32
-    assert sum(t.engine_id.startswith("near") for t in route.fallback) == 30
+    assert len(route.fallback) == 16
+    assert sum(t.engine_id.startswith("near") for t in route.fallback) == 12
 
 
 def test_the_ladder_goes_down_by_method_and_says_which_rung_answered() -> None:

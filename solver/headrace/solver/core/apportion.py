@@ -94,7 +94,7 @@ def moved_share(layout: Layout, new: Entries) -> Floats:
     new_key, old_key = new.row * size + new.engine, layout.warm.row * size + layout.warm.engine
     both, i, j = np.intersect1d(new_key, old_key, assume_unique=True, return_indices=True)
     same = sums(both // size, np.minimum(new.ppm[i], layout.warm.ppm[j]), len(layout.rows))
-    old = [layout.previous.get(row.route.encode()) for row in layout.rows]
+    old = [layout.previous.get(key) for key in layout.row_key]
     had = np.array([o is not None and any(t.weight_ppm for t in o.targets) for o in old], dtype=np.bool_)
     has = sums(new.row, new.ppm, len(layout.rows)) > 0.0
     return np.where(had & has, 1.0 - same / PPM, 0.0)

@@ -21,9 +21,9 @@ Floats = npt.NDArray[np.float64]
 
 def true_cost(layout: Layout, curves: Curves, costs: Costs, flow: Floats, shed: Floats, load: Floats) -> float:
     """Give network + move + engine + shedding cost of a plan, ms x RPS, on the exact curves."""
-    kept = layout.warm_rps()
+    kept = layout.pair_warm
     network = layout.pair_network @ flow + costs.move @ np.maximum(flow - kept, 0.0)
-    refused = costs.shed @ shed + costs.shed_move @ np.maximum(shed - layout.warm_shed_rps(), 0.0)
+    refused = costs.shed @ shed + costs.shed_move @ np.maximum(shed - layout.row_warm_shed, 0.0)
     return float(network + engine_cost(layout, curves, load) + refused)
 
 
@@ -54,11 +54,11 @@ def _by_idle_engines(layout: Layout, curves: Curves, costs: Costs) -> float:
 def _by_prices(layout: Layout, curves: Curves, costs: Costs, prices: Prices) -> float:
     demand = layout.demand[layout.pair_row]
     toll = layout.pair_network + prices.pool[layout.pair_pool] - prices.row[layout.pair_row]
-    kept = layout.warm_rps()
+    kept = layout.pair_warm
     total = float(prices.row @ layout.demand)
     total += float(np.minimum(toll, 0.0) @ kept + np.minimum(toll + costs.move, 0.0) @ demand)
     refusal = costs.shed - prices.row
-    total += float(np.minimum(refusal, 0.0) @ layout.warm_shed_rps())
+    total += float(np.minimum(refusal, 0.0) @ layout.row_warm_shed)
     total += float(np.minimum(refusal + costs.shed_move, 0.0) @ layout.demand)
     for profile_id, groups in _by_profile(layout).items():
         curve = curves.exact[profile_id]

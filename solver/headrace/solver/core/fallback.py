@@ -1,4 +1,4 @@
-"""The static fallback of a route: every engine it may use, in proportion to nominal capacity.
+"""The static fallback of each route: the engines it may use, in proportion to nominal capacity.
 
 For the case that no snapshot has come for longer than its time to live. Load is even by construction, so no engine can
 be overloaded before all are; the network is ignored but for which engines are kept where there are more than
@@ -9,33 +9,55 @@ import numpy as np
 
 from headrace.schemas.weights import FallbackTarget
 from headrace.solver.core.apportion import apportion
-from headrace.solver.core.layout import Layout
+from headrace.solver.core.layout import Ints, Layout
 
-MAX_TARGETS = 32
+MAX_TARGETS = 16
 """The fallback keeps the nearest this many engines."""
 
 
 class Fallbacks:
-    """The fallback of each row of one layout. Rows with the same engines share one tuple."""
+    """The fallbacks of one layout, apportioned all at once, made into records only where they are asked for."""
 
     def __init__(self, layout: Layout) -> None:
-        self._layout = layout
-        self._by_engines: dict[tuple[int, ...], tuple[FallbackTarget, ...]] = {}
+        self._engines = layout.engines
+        nominal = np.array([e.ready_replicas * e.capacity_rps_per_replica for e in layout.engines], dtype=np.float64)
+        row, engine = _nearest(layout)
+        self._start: list[int] = np.searchsorted(row, np.arange(len(layout.rows) + 1)).tolist()
+        self._engine: list[int] = engine.tolist()
+        self._ppm: list[int] = apportion(row, nominal[engine], engine, len(layout.rows)).tolist()
+
+    def is_still(self, row: int, old: tuple[FallbackTarget, ...]) -> bool:
+        """Say whether a row's fallback is what it was."""
+        first, end = self._start[row], self._start[row + 1]
+        if len(old) != end - first:
+            return False
+        return all(
+            t.weight_ppm == self._ppm[i]
+            and t.engine_id == (spec := self._engines[self._engine[i]]).engine_id
+            and t.address == spec.address
+            for i, t in enumerate(old, first)
+        )
 
     def of(self, row: int) -> tuple[FallbackTarget, ...]:
         """Give a row's fallback, sorted by engine; () where no engine may serve it."""
-        pairs = self._layout.pairs_of(row)
-        pools: list[int] = self._layout.pair_pool[pairs].tolist()
-        if sum(len(self._layout.pools[g].engines) for g in pools) > MAX_TARGETS:
-            pools = self._layout.pair_pool[pairs][np.argsort(self._layout.pair_network[pairs], kind="stable")].tolist()
-        key = tuple(pools)
-        if key not in self._by_engines:
-            self._by_engines[key] = self._make(key)
-        return self._by_engines[key]
+        return tuple(
+            FallbackTarget((spec := self._engines[self._engine[i]]).engine_id, spec.address, self._ppm[i])
+            for i in range(self._start[row], self._start[row + 1])
+        )
 
-    def _make(self, pools: tuple[int, ...]) -> tuple[FallbackTarget, ...]:
-        chosen = sorted([i for g in pools for i in self._layout.pools[g].engines][:MAX_TARGETS])
-        engines = [self._layout.engines[i] for i in chosen]
-        nominal = np.array([e.ready_replicas * e.capacity_rps_per_replica for e in engines], dtype=np.float64)
-        ppm = apportion(np.zeros(len(chosen), dtype=np.int64), nominal, np.arange(len(chosen)), 1)
-        return tuple(FallbackTarget(e.engine_id, e.address, int(p)) for e, p in zip(engines, ppm, strict=True))
+
+def _nearest(layout: Layout) -> tuple[Ints, Ints]:
+    """Give (row, engine) of the nearest `MAX_TARGETS` engines of every row, sorted; of one site the lowest ids."""
+    sizes = np.array([len(pool.engines) for pool in layout.pools], dtype=np.int64)
+    members = np.array([e for pool in layout.pools for e in pool.engines], dtype=np.int64)
+    count = sizes[layout.pair_pool]
+    first = (np.cumsum(sizes) - sizes)[layout.pair_pool]
+    offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    row, engine = np.repeat(layout.pair_row, count), members[np.repeat(first, count) + offset]
+    by_distance = np.lexsort((engine, np.repeat(layout.pair_network, count), row))
+    row, engine = row[by_distance], engine[by_distance]
+    rank = np.arange(len(row)) - np.searchsorted(row, np.arange(len(layout.rows)))[row]
+    near = rank < MAX_TARGETS
+    row, engine = row[near], engine[near]
+    order = np.lexsort((engine, row))
+    return row[order], engine[order]

@@ -77,7 +77,11 @@ class Layout:
         pair_row, pair_pool: (P,) sorted by row, then pool.
         pair_network: (P,) round trip, ms.
         pair_previous: (P,) share of the row's traffic that the previous snapshot sent there, 0..1.
+        pair_warm: (P,) RPS that may stay where they were: one ppm more than the weight says, since weights are rounded,
+            and what was rounded away must not have to move, or a large route's rounding would push a small one off.
         row_start: (R + 1,) where each row's pairs begin.
+        row_key: (R) Kafka keys.
+        row_warm_shed: (R,) RPS that were refused before, at today's demand.
         previous: the previous snapshot's routes by key.
         warm: the previous weights above 0 on engines that their rows may still use.
     """
@@ -99,28 +103,16 @@ class Layout:
     pair_pool: Ints
     pair_network: Floats
     pair_previous: Floats
+    pair_warm: Floats
     row_start: Ints
+    row_key: tuple[bytes, ...]
+    row_warm_shed: Floats
     previous: Mapping[bytes, RouteWeights]
     warm: Entries
 
     def pairs_of(self, row: int) -> slice:
         """Give the slice of a row's pairs."""
         return slice(int(self.row_start[row]), int(self.row_start[row + 1]))
-
-    def warm_rps(self) -> Floats:
-        """Give the flow of each pair that may stay where it was, (P,).
-
-        One ppm more than the weight says: weights are rounded, and what was rounded away must not have to move, or the
-        rounding of a large route would push a small one off its engine.
-        """
-        share = self.pair_previous + 1.0 / PPM
-        return np.where(self.pair_previous > 0.0, share * self.demand[self.pair_row], 0.0)
-
-    def warm_shed_rps(self) -> Floats:
-        """Give how much of each row was refused before, at today's demand, (R,)."""
-        old = [self.previous.get(row.route.encode()) for row in self.rows]
-        ratio = np.array([0.0 if route is None else route.shed_ratio for route in old], dtype=np.float64)
-        return np.multiply(self.demand, ratio)
 
     def pool_load(self, group_load: Floats) -> Floats:
         """Add up group loads by pool, (G,)."""
@@ -146,18 +138,21 @@ class _Pooled:
 
 def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
     """Arrange a problem; any of its sequences may be empty, and come in any order."""
-    rows = tuple(sorted(problem.rows, key=lambda row: row.route.encode()))
+    keyed = sorted(((row.route.encode(), row) for row in problem.rows), key=lambda pair: pair[0])
+    keys, rows = tuple(key for key, _ in keyed), tuple(row for _, row in keyed)
     engines = tuple(sorted(problem.engines, key=lambda engine: engine.engine_id))
     exclusions = tuple(engine_exclusion(engine, problem.profiles) for engine in engines)
     pooled = _pool(engines, exclusions)
     capacity = np.array([0.0 if e else engine.capacity_rps for engine, e in zip(engines, exclusions, strict=True)])
     pair_row, pair_pool, pair_network = _pairs(problem, rows, engines, pooled.pools)
     old = {} if previous is None else {route.key: route for route in previous.routes}
-    warm, pair_previous = _warm(rows, engines, pooled, (pair_row, pair_pool), old)
+    demand = np.array([row.demand_rps for row in rows], dtype=np.float64)
+    warm, pair_previous = _warm(keys, engines, pooled, (pair_row, pair_pool), old)
+    shed = np.array([0.0 if (route := old.get(key)) is None else route.shed_ratio for key in keys], dtype=np.float64)
     return Layout(
         problem=problem,
         rows=rows,
-        demand=np.array([row.demand_rps for row in rows], dtype=np.float64),
+        demand=demand,
         engines=engines,
         exclusions=exclusions,
         pools=pooled.pools,
@@ -172,7 +167,10 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
         pair_pool=pair_pool,
         pair_network=pair_network,
         pair_previous=pair_previous,
+        pair_warm=np.where(pair_previous > 0.0, (pair_previous + 1.0 / PPM) * demand[pair_row], 0.0),
         row_start=np.searchsorted(pair_row, np.arange(len(rows) + 1)).astype(np.int64),
+        row_key=keys,
+        row_warm_shed=demand * shed,
         previous=old,
         warm=warm,
     )
@@ -240,7 +238,7 @@ def _pairs(
 
 
 def _warm(
-    rows: Sequence[Row],
+    rows: Sequence[bytes],
     engines: Sequence[Engine],
     pooled: _Pooled,
     pairs: tuple[Ints, Ints],
@@ -250,8 +248,8 @@ def _warm(
     index = {engine.engine_id: i for i, engine in enumerate(engines) if pooled.engine_pool[i] >= 0}
     found = [
         (i, index[target.engine_id], target.weight_ppm)
-        for i, row in enumerate(rows)
-        if (route := old.get(row.route.encode())) is not None
+        for i, key in enumerate(rows)
+        if (route := old.get(key)) is not None
         for target in route.targets
         if target.weight_ppm > 0 and target.engine_id in index
     ]

@@ -87,7 +87,7 @@ def rejected_alternatives(
 def binding_constraints(layout: Layout, plan: Plan, row: int) -> tuple[str, ...]:
     """Say which constraints hold a row where it is."""
     said: list[str] = []
-    warm = layout.warm_rps()
+    warm = layout.pair_warm
     for pair in range(int(layout.row_start[row]), int(layout.row_start[row + 1])):
         g = int(layout.pair_pool[pair])
         members = np.flatnonzero(layout.group_pool == g)

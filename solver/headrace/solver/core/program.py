@@ -87,12 +87,12 @@ def _component(layout: Layout, curves: Curves, costs: Costs, pairs: Ints) -> Com
     y_pool = np.repeat(np.searchsorted(pools, layout.group_pool[groups]), counts)
 
     network, demand = layout.pair_network[pairs], layout.demand[rows]
-    keep_upper = layout.warm_rps()[pairs[kept]]
+    keep_upper = layout.pair_warm[pairs[kept]]
     n_new, n_keep, n_y, n_row = len(pairs), int(kept.sum()), len(slope), len(rows)
     x_row, x_pool = np.concatenate((row_at, row_at[kept])), np.concatenate((pool_at, pool_at[kept]))
     x = np.arange(n_new + n_keep)
     y = np.arange(n_y) + len(x)
-    shed_before = layout.warm_shed_rps()[rows]
+    shed_before = layout.row_warm_shed[rows]
     stays = np.flatnonzero((shed_before > 0.0) & (costs.shed_move[rows] > 0.0))
     z_row = np.concatenate((np.arange(n_row), stays))
     z = np.arange(len(z_row)) + len(x) + n_y

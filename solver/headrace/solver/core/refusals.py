@@ -25,7 +25,7 @@ class Refusals:
             for model in engine.models:
                 self._serving.setdefault(model, []).append(i)
         self._by_ask: dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[Excluded, ...]] = {}
-        self._cut_off: dict[tuple[str, str], bool] = {}
+        self._sites = {model: sorted({layout.engines[i].site for i in at}) for model, at in self._serving.items()}
 
     def of(self, row: int) -> tuple[Excluded, ...]:
         """Give the engines that a row may not use, sorted by id."""
@@ -34,18 +34,14 @@ class Refusals:
         serving = self._serving.get(asked.route.model, [])
         if pairs.start == pairs.stop:
             return self._list(asked, range(min(len(self._layout.engines), MAX_LISTED)))
-        if any(self._is_cut_off(asked.route.cluster, self._layout.engines[i].site) for i in serving):
+        cluster = asked.route.cluster
+        sites = self._sites.get(asked.route.model, [])
+        if any(network_exclusion(self._layout.problem, cluster, site) is not None for site in sites):
             return self._list(asked, serving)
         ask = (asked.route.model, asked.requires, asked.residency)
         if ask not in self._by_ask:
             self._by_ask[ask] = self._list(asked, serving)
         return self._by_ask[ask]
-
-    def _is_cut_off(self, cluster: str, site: str) -> bool:
-        link = (cluster, site)
-        if link not in self._cut_off:
-            self._cut_off[link] = network_exclusion(self._layout.problem, cluster, site) is not None
-        return self._cut_off[link]
 
     def _list(self, row: Row, engines: Sequence[int]) -> tuple[Excluded, ...]:
         listed: list[Excluded] = []

@@ -7,7 +7,7 @@ rewrite every route at every tick.
 
 import numpy as np
 
-from headrace.schemas.weights import Excluded, FallbackTarget, RouteWeights, Target
+from headrace.schemas.weights import Excluded, RouteWeights, Target
 from headrace.solver.core.apportion import weigh
 from headrace.solver.core.fallback import Fallbacks
 from headrace.solver.core.layout import Entries, Ints, Layout
@@ -46,10 +46,10 @@ class RouteWriter:
         shares: dict[int, int] = dict(
             zip(self.weights.engine[entries].tolist(), self.weights.ppm[entries].tolist(), strict=True)
         )
-        excluded, fallback = self._refusals.of(row), self._fallbacks.of(row)
-        old = self._layout.previous.get(self._layout.rows[row].route.encode())
+        excluded = self._refusals.of(row)
+        old = self._layout.previous.get(self._layout.row_key[row])
         shed = self._shed_ratio(row, bool(shares))
-        if old is not None and not afresh and self._says_the_same(old, row, shares, shed, (excluded, fallback)):
+        if old is not None and not afresh and self._says_the_same(old, row, shares, shed, excluded):
             return old
         asked = self._layout.rows[row]
         prices = self._plan.prices
@@ -65,7 +65,7 @@ class RouteWriter:
             demand_rps=asked.demand_rps,
             targets=self._targets(row, shares, old),
             excluded=excluded,
-            fallback=fallback,
+            fallback=self._fallbacks.of(row),
             shed_ratio=shed,
             retry_ratio=float(self._retry[row]),
             marginal_ms=marginal,
@@ -125,7 +125,7 @@ class RouteWriter:
         row: int,
         shares: dict[int, int],
         shed: float,
-        lists: tuple[tuple[Excluded, ...], tuple[FallbackTarget, ...]],
+        excluded: tuple[Excluded, ...],
     ) -> bool:
         asked, engines = self._layout.rows[row], self._layout.engines
         weights = [(t.engine_id, t.weight_ppm, t.address) for t in old.targets if t.weight_ppm > 0]
@@ -137,7 +137,6 @@ class RouteWriter:
             return False
         if abs(shed - old.shed_ratio) > SHED_STEP or (shed in (0.0, 1.0)) != (old.shed_ratio in (0.0, 1.0)):
             return False
-        excluded, fallback = lists
-        return old.fallback == fallback and [(x.engine_id, x.reason) for x in old.excluded] == [
+        return self._fallbacks.is_still(row, old.fallback) and [(x.engine_id, x.reason) for x in old.excluded] == [
             (x.engine_id, x.reason) for x in excluded
         ]
