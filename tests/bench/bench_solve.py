@@ -1,0 +1,184 @@
+"""A whole tick of 100 clusters x 3,000 engines x 50 models, and the same programs by HiGHS and by a pywraplp monolith.
+
+    python tests/bench/bench_solve.py [--clusters 100] [--engines 3000] [--models 50] [--sites 20] [--repeats 5]
+
+One run, one machine, the same problem for all three. "whole tick" is problem to sealed snapshot: layout, programs,
+GLOP, checks, weights, reasons, digest. The first tick writes every route; the next has 3 % noise on demand, as a live
+one does. The peers get the reduced programs (pools, groups) that the layout makes; the last line is the program as one
+would write it down, an engine at a time, object by object.
+"""
+
+import argparse
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from ortools.linear_solver import pywraplp
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from headrace.solver.core.curves import curves_of
+from headrace.solver.core.layout import Layout, lay_out
+from headrace.solver.core.linear import LinearProgram, Method, Solution
+from headrace.solver.core.problem import Problem
+from headrace.solver.core.program import components_of, costs_of
+from headrace.solver.core.tick import TickStamp, solve_tick
+from headrace.solver.glop import Glop
+from headrace.solver.settings import SolverSettings
+from solver_problems import engine, highs_objective, problem, profile, row
+
+
+def fleet(size: argparse.Namespace, dice: np.random.Generator) -> Problem:
+    """Engines over sites and models at random, demand at 70 % of each model's capacity, four curves."""
+    knots = tuple(np.linspace(0, 1, 11))
+    curves = tuple(
+        profile(
+            f"p{i}",
+            knots,
+            tuple(0.05 / (1 - (0.6 + 0.1 * i) * np.array(knots))),
+            tuple(0.008 + 0.006 * np.array(knots)),
+        )
+        for i in range(4)
+    )
+    engines = [
+        engine(
+            f"e{i:05}",
+            f"s{i % size.sites}",
+            float(dice.uniform(5, 40)),
+            models=(f"m{(i // size.sites) % size.models}",),
+            profile_id=f"p{i % 4}",
+        )
+        for i in range(size.engines)
+    ]
+    capacity = {f"m{k}": sum(e.capacity_rps for e in engines if e.models == (f"m{k}",)) for k in range(size.models)}
+    rows = [
+        row(f"c{c}", float(share) * 0.7 * capacity[f"m{k}"], f"m{k}")
+        for k in range(size.models)
+        for c, share in enumerate(dice.dirichlet(np.full(size.clusters, 0.7)))
+    ]
+    links = {(f"c{c}", f"s{s}"): float(dice.uniform(2, 200)) for c in range(size.clusters) for s in range(size.sites)}
+    return problem(rows, engines, links, curves)
+
+
+def noisy(p: Problem, dice: np.random.Generator) -> Problem:
+    """The same with 3 % noise on demand."""
+    return replace(p, rows=tuple(replace(r, demand_rps=r.demand_rps * dice.uniform(0.97, 1.03)) for r in p.rows))
+
+
+def timed(repeats: int, work: Callable[[], object]) -> tuple[float, float]:
+    """Median and best milliseconds."""
+    took: list[float] = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        took.append((time.perf_counter() - start) * 1000)
+    return statistics.median(took), min(took)
+
+
+def monolith(layout: Layout, settings: SolverSettings) -> float:
+    """The program as one writes it down: a variable per row and engine, segments per engine, object by object."""
+    curves = curves_of(layout, settings)
+    costs = costs_of(layout, curves, settings.move_price_ms)
+    solver = pywraplp.Solver.CreateSolver("GLOP")
+    objective = solver.Objective()
+    flow_of_engine = []
+    for e, spec in enumerate(layout.engines):
+        constraint = solver.Constraint(0.0, 0.0)
+        flow_of_engine.append(constraint)
+        chords = curves.chords[spec.profile_id]
+        for slope, width in zip(chords.slopes.tolist(), chords.widths.tolist(), strict=True):
+            y = solver.NumVar(0.0, width * float(layout.engine_capacity[e]), "")
+            objective.SetCoefficient(y, slope)
+            constraint.SetCoefficient(y, -1.0)
+    rows = [solver.Constraint(d, d) for d in layout.demand.tolist()]
+    for r, constraint in enumerate(rows):
+        z = solver.NumVar(0.0, float(layout.demand[r]), "")
+        objective.SetCoefficient(z, float(costs.shed[r]))
+        constraint.SetCoefficient(z, 1.0)
+    for r, g, ms in zip(layout.pair_row.tolist(), layout.pair_pool.tolist(), layout.pair_network.tolist(), strict=True):
+        for e in layout.pools[g].engines:
+            x = solver.NumVar(0.0, solver.infinity(), "")
+            objective.SetCoefficient(x, ms)
+            rows[r].SetCoefficient(x, 1.0)
+            flow_of_engine[e].SetCoefficient(x, 1.0)
+    objective.SetMinimization()
+    if solver.Solve() != pywraplp.Solver.OPTIMAL:
+        raise SystemExit("the monolith is not optimal")
+    print(f"    {solver.NumVariables()} columns, {solver.NumConstraints()} rows")
+    return objective.Value()
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser()
+    for name, default in (("clusters", 100), ("engines", 3000), ("models", 50), ("sites", 20), ("repeats", 5)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--no-monolith", action="store_true")
+    size = parser.parse_args()
+    settings, glop = SolverSettings(), Glop()
+    p = fleet(size, np.random.default_rng(7))
+    first = solve_tick(p, None, settings, glop, TickStamp(1, 1, 0))
+    record = first.record
+    print(f"{record.columns} columns, {record.rows} rows, {record.components} components, gap {record.gap:.3%}")
+    line(
+        "whole tick, first: every route written",
+        *timed(2, lambda: solve_tick(p, None, settings, glop, TickStamp(1, 1, 0))),
+    )
+    dice = np.random.default_rng(8)
+    later = [noisy(p, dice) for _ in range(size.repeats)]
+    queue = iter(later)
+    line(
+        "whole tick, later: 3 % noise",
+        *timed(size.repeats, lambda: solve_tick(next(queue), first.snapshot, settings, glop, TickStamp(1, 2, 0))),
+    )
+    line(
+        "whole tick, later: nothing new",
+        *timed(size.repeats, lambda: solve_tick(p, first.snapshot, settings, glop, TickStamp(1, 2, 0))),
+    )
+    beat = TickStamp(1, 2, 0, elapsed_us=lambda: int(time.perf_counter() * 1e6))
+    phases = solve_tick(later[0], first.snapshot, settings, glop, beat)
+    r = phases.record
+    print(
+        f"    layout {r.build_us / 1000:.0f} ms, policy {r.solve_us / 1000:.0f} ms, "
+        f"weights and seal {r.check_us / 1000:.0f} ms; "
+        f"{len(phases.changed)} of {len(phases.snapshot.routes)} routes changed"
+    )
+    layout = lay_out(p, None)
+    curves = curves_of(layout, settings)
+    programs = [c.program for c in components_of(layout, curves, costs_of(layout, curves, settings.move_price_ms))]
+    line("GLOP, reduced, bulk sparse, 2 threads", *timed(size.repeats, lambda: glop.solve(programs, Method.DUAL)))
+    line("GLOP, reduced, bulk sparse, 1 thread", *timed(size.repeats, lambda: Glop(1).solve(programs, Method.DUAL)))
+    line("HiGHS, reduced, 1 thread", *timed(min(size.repeats, 2), lambda: [highs_objective(q) for q in programs]))
+    ours = objective(glop, programs)
+    theirs = sum(highs_objective(q) for q in programs)
+    print(f"    objectives {ours:.6f} and {theirs:.6f}: apart by {abs(ours / theirs - 1):.1e}")
+    if not size.no_monolith:
+        values: list[float] = []
+        line(
+            "pywraplp, engine by engine, object by object", *timed(1, lambda: values.append(monolith(layout, settings)))
+        )
+        print(f"    objectives {ours:.6f} and {values[0]:.6f}: apart by {abs(ours / values[0] - 1):.1e}")
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB, of everything above")
+
+
+def objective(glop: Glop, programs: list[LinearProgram]) -> float:
+    """Sum of the optima."""
+    total = 0.0
+    for program, answer in zip(programs, glop.solve(programs, Method.DUAL), strict=True):
+        if not isinstance(answer, Solution):
+            raise SystemExit(answer.reason)
+        total += float(program.cost @ answer.values)
+    return total
+
+
+def line(name: str, median_ms: float, best_ms: float) -> None:
+    """Print one row."""
+    print(f"{name:48} {median_ms:9.0f} ms median {best_ms:9.0f} ms best", flush=True)
+
+
+if __name__ == "__main__":
+    main()
