@@ -38,7 +38,7 @@ def test_nothing_is_shed_at_zero_and_everything_at_one(key: bytes) -> None:
 def test_the_scan_gives_an_allowed_engine_with_a_weight_or_none(
     of: list[int], point: int, down: set[int], tried: set[int]
 ) -> None:
-    picked = candidates(of).pick(point, {f"engine-{i}" for i in down}, {f"engine-{i}" for i in tried})
+    picked = candidates(of).pick(point, {f"engine-{i}" for i in down | tried}, DecisionReason.SCAN)
     usable = {f"engine-{i}" for i, w in enumerate(of) if w > 0 and i not in down and i not in tried}
     assert (picked is None) == (not usable)
     assert picked is None or picked.engine_id in usable
@@ -46,8 +46,8 @@ def test_the_scan_gives_an_allowed_engine_with_a_weight_or_none(
 
 @given(weights, st.integers(0, 2**64 - 1), st.integers(0, 11))
 def test_taking_an_engine_out_of_the_scan_moves_only_its_own_sessions(of: list[int], point: int, victim: int) -> None:
-    all_up = candidates(of).pick(point, ())
-    without = candidates(of).pick(point, (f"engine-{victim}",))
+    all_up = candidates(of).pick(point, (), DecisionReason.SCAN)
+    without = candidates(of).pick(point, (f"engine-{victim}",), DecisionReason.SCAN)
     if all_up is not None and all_up.engine_id != f"engine-{victim}":
         assert without is not None
         assert without.engine_id == all_up.engine_id
@@ -56,6 +56,6 @@ def test_taking_an_engine_out_of_the_scan_moves_only_its_own_sessions(of: list[i
 def test_the_scan_shares_sessions_by_weight() -> None:
     # 20,000 points at 3/4: 15,000 expected, standard deviation sqrt(20000 x 3/4 x 1/4) = 61.
     three_to_one = candidates([3, 1])
-    picked = [three_to_one.pick(i * 0x9E37_79B9_7F4A_7C15 % 2**64, ()) for i in range(20_000)]
+    picked = [three_to_one.pick(i * 0x9E37_79B9_7F4A_7C15 % 2**64, (), DecisionReason.SCAN) for i in range(20_000)]
     first = sum(d is not None and d.engine_id == "engine-0" for d in picked)
     assert abs(first - 15_000) < 5 * 61

@@ -5,6 +5,7 @@ its own name: `headrace.dataplane.feed` and `headrace.dataplane.reporter`.
 """
 
 from headrace.dataplane.decision import Decision, DecisionReason, Outcome
+from headrace.dataplane.guards.contract import AttemptOutcome
 from headrace.dataplane.router import Router
 
-__all__ = ["Decision", "DecisionReason", "Outcome", "Router"]
+__all__ = ["AttemptOutcome", "Decision", "DecisionReason", "Outcome", "Router"]

@@ -24,6 +24,10 @@ class DecisionReason(StrEnum):
     """The slot's engine is down or excluded by the caller; another slot of the session's was taken."""
     SCAN = "SCAN"
     """Those too; all engines of the route were weighed for this session."""
+    RELEASED = "RELEASED"
+    """The slot's engine has more than its share of the requests under way; the session moved on, and stays there."""
+    PANIC = "PANIC"
+    """Every engine that is up was suspected of something; suspicion was ignored."""
     FALLBACK_DOWN = "FALLBACK_DOWN"
     """Every engine with a weight is down; an engine of the snapshot's static fallback was taken."""
     FALLBACK_STALE = "FALLBACK_STALE"
@@ -35,6 +39,8 @@ class DecisionReason(StrEnum):
     # SHED
     SHED = "SHED"
     """Demand is above capacity; this session is in the share that is shed."""
+    THROTTLED = "THROTTLED"
+    """Every engine of the route rejects requests; this session is in the share that does not add to them."""
     # REFUSED
     NO_SNAPSHOT = "NO_SNAPSHOT"
     """No snapshot has arrived yet, and no fallback is configured for the model."""
@@ -62,6 +68,9 @@ class Decision:
         epoch: the writer's epoch of the weights that decided; None where none did.
         version: the version in which this route's weights were last written; None where none decided.
         retry_after_s: what to tell the caller to wait; None where ROUTED.
+        propensity: with what probability a session that gets an engine gets this one, over the sessions' hashes and
+            given what was left out: 1 for a hint, and for a session that stays where it was released to. None where
+            there is no engine. For inverse-propensity scoring of what was decided.
     """
 
     outcome: Outcome
@@ -71,3 +80,8 @@ class Decision:
     epoch: int | None = None
     version: int | None = None
     retry_after_s: float | None = None
+    propensity: float | None = None
+
+    def because(self, reason: DecisionReason, propensity: float | None) -> "Decision":
+        """Give the same engine for another reason."""
+        return Decision(self.outcome, self.engine_id, self.address, reason, self.epoch, self.version, None, propensity)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from headrace.dataplane.decision import Decision
+from headrace.dataplane.decision import Decision, DecisionReason
 
 _FIRST: Final = np.uint64(0xBF58_476D_1CE4_E5B9)
 _SECOND: Final = np.uint64(0x94D0_49BB_1331_11EB)
@@ -33,15 +33,17 @@ class Candidates:
         hashes = [xxhash.xxh3_64_intdigest((d.engine_id or "").encode()) for d in self.decisions]
         self._hashes = np.array(hashes, np.uint64)
 
-    def pick(self, point: int, down: Collection[str], exclude: Collection[str] = ()) -> Decision | None:
-        """Give the engine of the session at `point` (64 bits) that is neither down nor excluded; None where none is."""
-        allowed = [
-            i for i, d in enumerate(self.decisions) if not (d.engine_id in down or (exclude and d.engine_id in exclude))
-        ]
+    def pick(self, point: int, barred: Collection[str], reason: DecisionReason) -> Decision | None:
+        """Give the engine of the session at `point` (64 bits) that is not barred; None where all are.
+
+        Its propensity is its weight over that of all that are not barred.
+        """
+        allowed = [i for i, d in enumerate(self.decisions) if d.engine_id not in barred]
         if not allowed:
             return None
-        uniform = _uniform(self._hashes[allowed] ^ np.uint64(point))
-        return self.decisions[allowed[int(np.argmin(-np.log(uniform) / self._weights[allowed]))]]
+        weights = self._weights[allowed]
+        first = int(np.argmin(-np.log(_uniform(self._hashes[allowed] ^ np.uint64(point))) / weights))
+        return self.decisions[allowed[first]].because(reason, float(weights[first] / weights.sum()))
 
 
 def _uniform(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:

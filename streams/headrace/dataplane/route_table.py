@@ -5,7 +5,7 @@ request allocates nothing. Memory is two bytes a slot (four above 65,536 engines
 """
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,7 @@ from headrace.dataplane.decision import Decision, DecisionReason, Outcome
 from headrace.dataplane.rendezvous import Candidates
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.slot_table import slot_table
-from headrace.schemas.weights import RouteWeights
+from headrace.schemas.weights import PPM, FallbackTarget, RouteWeights, Target
 
 SHED_BITS: Final = 32
 """A session is shed where the highest 32 bits of its hash are below shed_ratio x 2^32: the set grows with the ratio."""
@@ -27,43 +27,63 @@ class RouteTable:
     """What `route()` looks at for one route.
 
     Attributes:
+        name: the model and the request class.
         weights: the record this was built from.
         size: number of slots; 0 where no engine has a weight.
         slots: for each slot, the index into `by_slot`.
         by_slot: the decision for each engine with a weight, sorted by engine.
         by_hint: the same by engine, for callers that ask for one.
+        ppm: the same engines' weights.
         weighted: the same engines, for the scan.
         fallback: the snapshot's static fallback, without the engines that it excludes.
+        expected_ttft_s: time to first token that the snapshot expects of each engine, its network included; without
+            the engines of which it expects nothing.
         shed_below: of the session's highest 32 bits; 2^32 sheds all.
     """
 
+    name: tuple[str, str]
     weights: RouteWeights
     size: int
     slots: "array[int]"
     by_slot: tuple[Decision, ...]
     by_hint: Mapping[str, Decision]
+    ppm: Mapping[str, int]
     weighted: Candidates
     fallback: Candidates
+    expected_ttft_s: Mapping[str, float]
     shed_below: int
     shed: Decision
+    throttled: Decision
     no_eligible_engine: Decision
     all_down: Decision
     no_other_engine: Decision
 
-    def shed_limit(self, tier: int | None) -> int:
-        """Give `shed_below` for a request of this tier (0 = shed last); None is the route's own.
+    def shed_limit(self, tier: int | None, ratio: float | None = None) -> int:
+        """Give what `shed_below` is for a request of this tier (0 = shed last); None is the route's own.
 
         A request less important than its route is shed as soon as the route sheds at all; a more important one only
-        where the route sheds everything.
+        where the route sheds everything. `ratio`, where given, stands for the route's own: some conversations are
+        shed before others.
         """
-        if tier is None or tier == self.weights.tier or self.shed_below in (0, _ALL):
-            return self.shed_below
+        if self.shed_below in (0, _ALL) or tier is None or tier == self.weights.tier:
+            return self.shed_below if ratio is None or self.shed_below in (0, _ALL) else round(ratio * _ALL)
         return _ALL if tier > self.weights.tier else 0
+
+    @property
+    def engines(self) -> frozenset[str]:
+        """Every engine that this route may use or has excluded."""
+        w = self.weights
+        return frozenset(e.engine_id for some in (w.targets, w.excluded, w.fallback) for e in some)
+
+    def chance(self, engine_id: str, barred: Iterable[str] = ()) -> float:
+        """Give the engine's weight over that of all engines that are not barred; exact to a slot. It is not barred."""
+        kept = PPM - sum(self.ppm.get(engine, 0) for engine in barred)
+        return self.ppm[engine_id] / kept
 
 
 def build_table(weights: RouteWeights, settings: DataPlaneSettings, previous: RouteTable | None = None) -> RouteTable:
     """Make a route ready; slots are taken from `previous` where the same engines have the same weights."""
-    routed = {t.engine_id: _routed(weights, t.engine_id, t.address, DecisionReason.SLOT) for t in weights.targets}
+    routed = {t.engine_id: _routed(weights, t, DecisionReason.SLOT) for t in weights.targets}
     ppm = {t.engine_id: t.weight_ppm for t in weights.targets}
     size = table_size(weights, settings)
     if previous is not None and previous.size == size and _ppm(previous.weights) == ppm:
@@ -73,16 +93,21 @@ def build_table(weights: RouteWeights, settings: DataPlaneSettings, previous: Ro
         slots = array("H" if len(engines) <= 1 << 16 else "I")
         slots.frombytes(owners.astype(np.dtype(f"u{slots.itemsize}")).tobytes())
     by_slot = tuple(routed[engine] for engine in engines)
+    weighing = {engine: ppm[engine] for engine in engines}
     return RouteTable(
+        name=(weights.model, weights.request_class),
         weights=weights,
         size=size if engines else 0,
         slots=slots,
         by_slot=by_slot,
-        by_hint={e: _routed(weights, e, routed[e].address, DecisionReason.HINT) for e in engines},
-        weighted=Candidates(by_slot, [ppm[engine] for engine in engines]),
+        by_hint={e: routed[e].because(DecisionReason.HINT, 1.0) for e in engines},
+        ppm=weighing,
+        weighted=Candidates(by_slot, list(weighing.values())),
         fallback=_fallback(weights),
+        expected_ttft_s={t.engine_id: t.ttft_s + t.network_s for t in weights.targets if t.ttft_s is not None},
         shed_below=round(weights.shed_ratio * _ALL),
         shed=_refused(weights, Outcome.SHED, DecisionReason.SHED, settings.shed_retry_after_s),
+        throttled=_refused(weights, Outcome.SHED, DecisionReason.THROTTLED, settings.retry_after_s),
         no_eligible_engine=_refused(
             weights, Outcome.REFUSED, DecisionReason.NO_ELIGIBLE_ENGINE, settings.retry_after_s
         ),
@@ -107,12 +132,13 @@ def _ppm(weights: RouteWeights) -> dict[str, int]:
 def _fallback(weights: RouteWeights) -> Candidates:
     excluded = {e.engine_id for e in weights.excluded}
     usable = [t for t in weights.fallback if t.engine_id not in excluded]
-    decisions = [_routed(weights, t.engine_id, t.address, DecisionReason.FALLBACK_STALE) for t in usable]
+    decisions = [_routed(weights, t, DecisionReason.FALLBACK_STALE) for t in usable]
     return Candidates(decisions, [t.weight_ppm for t in usable])
 
 
-def _routed(weights: RouteWeights, engine_id: str, address: str | None, reason: DecisionReason) -> Decision:
-    return Decision(Outcome.ROUTED, engine_id, address, reason, weights.epoch, weights.version)
+def _routed(weights: RouteWeights, t: Target | FallbackTarget, reason: DecisionReason) -> Decision:
+    version = weights.epoch, weights.version
+    return Decision(Outcome.ROUTED, t.engine_id, t.address, reason, *version, None, t.weight_ppm / PPM)
 
 
 def _refused(weights: RouteWeights, outcome: Outcome, reason: DecisionReason, retry_after_s: float) -> Decision:

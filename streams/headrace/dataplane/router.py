@@ -1,12 +1,13 @@
 """The router of one cluster: `route()` is a look-up in memory, safe from any thread, and always has an answer.
 
-    route ─► hash of the session key ─► shed? ─► hint, if still valid ─► slot ─► up? ─► ENGINE
-                                                                                 │ no
-                     REFUSED with a reason ◄─ fallback ◄─ weighted scan ◄─ other slots (bounded)
+    route ─► hash of the session key ─► shed? ─► hint, if still valid ─► slot ─► anyone left out? ─ no ─► ENGINE
+                                                                                 │ yes
+            ENGINE, or REFUSED with a reason ◄─ detour (other slots, scan, panic, fallback)
 
-No lock, no I/O, no clock, no dice. A snapshot is one reference, stored once; what is known to be down is a set whose
-single operations are atomic. An engine known to be down is never given out, whatever its weight: `set_health` wins at
-once, and only that engine's sessions move, and move back when it is up.
+No lock, no I/O, no clock, no dice. A snapshot is one reference, stored once; what is known of engines is kept in sets
+and dictionaries whose single operations are atomic. An engine known to be down is never given out, whatever its weight:
+`set_health` wins at once, and only that engine's sessions move, and move back when it is up. Engines that are only
+suspected, by what `end` and `report` have said of them, are left out within bounds (`headrace.dataplane.guards`).
 """
 
 from collections.abc import Collection
@@ -17,22 +18,30 @@ import xxhash
 
 from headrace.dataplane.decision import Decision, DecisionReason, Outcome
 from headrace.dataplane.demand import DemandCounter
+from headrace.dataplane.detour import Asked, all_among, detour
+from headrace.dataplane.guards.contract import AttemptOutcome, Sample
+from headrace.dataplane.guards.ejection import Ejection
 from headrace.dataplane.installation import Installation, NotInstalled, RouteName, install
+from headrace.dataplane.latencies import LatencyCounter
+from headrace.dataplane.live_route import LiveRoute
 from headrace.dataplane.rendezvous import Candidates
-from headrace.dataplane.retry_budget import Retry, RetryBudget
+from headrace.dataplane.retry_budget import Retry
 from headrace.dataplane.route_table import SHED_BITS, RouteTable
+from headrace.dataplane.router_settings import check_settings
 from headrace.dataplane.settings import DataPlaneSettings, FallbackEngine
 from headrace.dataplane.staleness import Staleness, staleness
-from headrace.schemas.errors import InvalidInputError
-from headrace.schemas.ids import identifier_problem
+from headrace.dataplane.watch import Watch
 from headrace.schemas.weights import Snapshot
 
 _POINT_BITS: Final = 64
 _SHED_SHIFT: Final = _POINT_BITS - SHED_BITS
+_STALE: Final = DecisionReason.STALE_WEIGHTS
 
 
 class Router:
     """Decides which engine each request of one cluster goes to.
+
+    A gateway calls `route`, then `report` once; around each attempt `begin` and `end`, if guards are to learn.
 
     Args:
         settings: checked here, all problems at once.
@@ -43,16 +52,20 @@ class Router:
 
     Attributes:
         demand: counts of the requests reported, for `headrace.dataplane.reporter` to publish.
+        latencies: the latencies reported, likewise.
     """
 
     def __init__(self, settings: DataPlaneSettings, cluster: str) -> None:
-        _check(settings, cluster)
+        check_settings(settings, cluster)
         self.settings = settings
         self.cluster = cluster
         self.demand = DemandCounter(cluster, settings.source, settings.demand_period_ms)
+        self.latencies = LatencyCounter(settings.source)
         self._installed: Installation | None = None
-        self._down: set[str] = set()
-        self._budgets: dict[RouteName, RetryBudget] = {}
+        self._watch = Watch(settings, f"{cluster}|{settings.source}")
+        self._down = self._watch.down
+        self._signs = self._watch.signs
+        self._live: dict[RouteName, LiveRoute] = {}
         self._keyless = count()
         self._keyless_seed = xxhash.xxh3_64_intdigest(f"{cluster}|{settings.source}".encode())
         self._configured = {model: _configured(engines) for model, engines in settings.fallback.items()}
@@ -70,21 +83,34 @@ class Router:
         """
         made = install(snapshot, self.cluster, self.settings, self._installed)
         if isinstance(made, Installation):
-            burst = self.settings.retry_burst
-            self._budgets = {name: self._budgets.get(name) or RetryBudget(burst) for name in made.tables}
+            live = {name: self._live.get(name) or LiveRoute(self.settings) for name in made.tables}
+            for name, table in made.tables.items():
+                live[name].install(table)
+            self._live = live
             self._installed = made
+            self._watch.install(made)
         return made
 
     def set_health(self, engine_id: str, up: bool) -> None:  # noqa: FBT001 - reads as a sentence: set_health("a", True)
         """Say that an engine is down, or up again; it holds until said otherwise, over whatever snapshots say."""
-        if up:
-            self._down.discard(engine_id)
-        else:
-            self._down.add(engine_id)
+        self._watch.set_health(engine_id, up=up)
 
     def is_down(self, engine_id: str) -> bool:
         """Say whether an engine was called down."""
         return engine_id in self._down
+
+    def ejections(self, now_ms: int) -> tuple[Ejection, ...]:
+        """Give who is suspected now, why and until when; a route leaves out at most its share of them."""
+        return self._watch.experience.ejections(now_ms)
+
+    def throttled(self, now_ms: int) -> dict[str, float]:
+        """Give the engines that reject, each with the share of sessions that is kept from it."""
+        return self._watch.experience.throttled(now_ms)
+
+    def in_flight(self, model: str, request_class: str, engine_id: str) -> int:
+        """Give the attempts begun and not ended at an engine for a route; 0 for a route that is not known."""
+        live = self._live.get((model, request_class))
+        return 0 if live is None else live.in_flight.count(engine_id)
 
     def staleness(self, now_ms: int) -> Staleness:
         """Judge the installed weights by their age."""
@@ -100,6 +126,7 @@ class Router:
         tier: int | None = None,
         hint: str | None = None,
         exclude: Collection[str] = (),
+        established: bool | None = None,
         now_ms: int,
     ) -> Decision:
         """Decide for one request. Never raises: arguments of other types are INVALID_REQUEST.
@@ -110,8 +137,10 @@ class Router:
             key: of the session: equal keys get the same engine while weights allow. None or empty: no session; such
                 requests are spread by the weights, each by itself.
             tier: 0 = shed last; None is the route's own.
-            hint: an engine that has the session's cache, taken if it has a weight and is up.
+            hint: an engine that has the session's cache, taken if it has a weight and is not left out.
             exclude: engines that were tried already.
+            established: whether the conversation has begun before; those are shed and moved after new ones. None:
+                not known.
             now_ms: the caller's wall clock.
         """
         try:
@@ -123,23 +152,69 @@ class Router:
             if table is None:
                 return self._refused[DecisionReason.UNKNOWN_ROUTE]
             if now_ms >= installed.commit.valid_until_ms:
-                return self._by_stale_snapshot(table, point, exclude)
-            if table.shed_below and point >> _SHED_SHIFT < table.shed_limit(tier):
+                return self._by_stale_snapshot(table, Asked(point, bool(key), None, exclude), now_ms)
+            if established is not None:
+                self._see(table, established=established)
+            if table.shed_below and point >> _SHED_SHIFT < self._shed_limit(table, tier, established=established):
                 return table.shed if table.weights.targets else table.no_eligible_engine
-            if hint is not None and hint in table.by_hint and hint not in self._down and hint not in exclude:
-                return table.by_hint[hint]
-            return self._by_weights(table, point, exclude)
+            if hint is None and exclude == () and table.size:
+                decision = table.by_slot[table.slots[point % table.size]]
+                if not self._signs:
+                    return decision
+                known = self._known_way(table, point, decision.engine_id, now_ms, new=established is False)
+                if known is not None:
+                    return known
+            return self._guarded(table, Asked(point, bool(key), hint, exclude, established), now_ms)
         except Exception:  # noqa: BLE001 - the data plane never raises into the gateway
             return self._refused[DecisionReason.INVALID_REQUEST]
 
-    def report(self, model: str, request_class: str, decision: Decision, *, retry: bool = False, now_ms: int) -> None:
-        """Count a request by what was decided for it: once per `route()` call that a gateway acted on."""
+    def report(  # noqa: PLR0913 - what is known of a request when it is over; a caller gives what it knows
+        self,
+        model: str,
+        request_class: str,
+        decision: Decision,
+        *,
+        retry: bool = False,
+        outcome: AttemptOutcome | None = None,
+        ttft_s: float | None = None,
+        now_ms: int,
+    ) -> None:
+        """Count a request by what was decided for it: once per `route()` call that a gateway acted on.
+
+        A gateway that does not call `end` may give here what became of it, for the guards; not both.
+        """
         routed = decision.outcome is Outcome.ROUTED
         self.demand.count(model, request_class, now_ms, rejected=not routed, retry=retry)
-        if routed and not retry:
-            table, budget = self._budgeted(model, request_class)
-            if table is not None and budget is not None:
-                budget.earn(table.weights.retry_ratio)
+        table, live = self._known(model, request_class)
+        if table is not None and live is not None and routed and not retry:
+            live.budget.earn(table.weights.retry_ratio)
+        if outcome is not None:
+            self._learn(model, request_class, decision, Sample(outcome, ttft_s), now_ms)
+
+    def begin(self, model: str, request_class: str, decision: Decision) -> None:
+        """Note that an attempt is sent to the decision's engine: each one is to be ended once."""
+        live = self._live.get((model, request_class))
+        if live is not None and decision.engine_id is not None and live.in_flight.begin(decision.engine_id):
+            self._watch.sign(f"crowded {model}|{request_class}", shown=bool(live.in_flight.crowded_for_new))
+
+    def end(  # noqa: PLR0913 - what is known of an attempt when it is over; a caller gives what it knows
+        self,
+        model: str,
+        request_class: str,
+        decision: Decision,
+        outcome: AttemptOutcome,
+        *,
+        ttft_s: float | None = None,
+        tbot_s: float | None = None,
+        now_ms: int,
+    ) -> None:
+        """Note that an attempt is over, and let the guards learn from it; latencies as seen from here."""
+        live = self._live.get((model, request_class))
+        if live is not None and decision.engine_id is not None and live.in_flight.end(decision.engine_id):
+            self._watch.sign(f"crowded {model}|{request_class}", shown=bool(live.in_flight.crowded_for_new))
+        if decision.engine_id is not None:
+            self.latencies.note(decision.engine_id, model, ttft_s, tbot_s, now_ms)
+        self._learn(model, request_class, decision, Sample(outcome, ttft_s), now_ms)
 
     def may_retry(self, model: str, request_class: str, tried: Collection[str]) -> Retry:
         """Ask to send a failed request again, before its first byte, to another engine: `route(exclude=tried)`.
@@ -148,14 +223,22 @@ class Router:
         """
         if len(tried) > 1:
             return Retry.ALREADY_RETRIED
-        table, budget = self._budgeted(model, request_class)
-        if table is None or budget is None:
+        table, live = self._known(model, request_class)
+        if table is None or live is None:
             return Retry.UNKNOWN_ROUTE
-        return budget.spend(table.weights.retry_ratio)
+        return live.budget.spend(table.weights.retry_ratio)
 
-    def _budgeted(self, model: str, request_class: str) -> tuple[RouteTable | None, RetryBudget | None]:
+    def _known(self, model: str, request_class: str) -> tuple[RouteTable | None, LiveRoute | None]:
         installed, name = self._installed, (model, request_class)
-        return (None if installed is None else installed.tables.get(name)), self._budgets.get(name)
+        return (None if installed is None else installed.tables.get(name)), self._live.get(name)
+
+    def _learn(self, model: str, request_class: str, decision: Decision, sample: Sample, now_ms: int) -> None:
+        engine_id, (table, _) = decision.engine_id, self._known(model, request_class)
+        if engine_id is None:
+            return
+        if table is not None and sample.ttft_s is not None:
+            sample = Sample(sample.outcome, sample.ttft_s, table.expected_ttft_s.get(engine_id))
+        self._watch.learn(engine_id, sample, now_ms)
 
     def _point(self, key: bytes | str | None) -> int:
         """Give the session's place on the circle of 64 bits."""
@@ -165,53 +248,63 @@ class Router:
             key = key.encode("utf-8", "surrogatepass")
         return xxhash.xxh3_64_intdigest(key)
 
-    def _by_weights(self, table: RouteTable, point: int, exclude: Collection[str]) -> Decision:
+    def _see(self, table: RouteTable, *, established: bool) -> None:
+        live = self._live.get(table.name)
+        if live is not None:
+            live.see(established=established)
+
+    def _shed_limit(self, table: RouteTable, tier: int | None, *, established: bool | None) -> int:
+        live = None if established is None else self._live.get(table.name)
+        return table.shed_limit(tier, None if live is None else live.shed_ratios[bool(established)])
+
+    def _known_way(self, table: RouteTable, point: int, home: str | None, now_ms: int, *, new: bool) -> Decision | None:
+        """Give the decision for a session that keeps its slot while others are left out, if one like it was made."""
+        live = self._live.get(table.name)
+        if live is None or (live.released and live.released.get(point) is not None):
+            return None
+        out = self._watch.left_out_of_all(table, point, live, now_ms, new=new)
+        return None if out is None else out.made.get((home, DecisionReason.SLOT))
+
+    def _guarded(self, table: RouteTable, asked: Asked, now_ms: int) -> Decision:
+        """Decide for a request that may have to take another way than its slot."""
+        live = self._live.get(table.name)
         if not table.size:
             return table.no_eligible_engine
-        decision = table.by_slot[table.slots[point % table.size]]
-        if decision.engine_id not in self._down and decision.engine_id not in exclude:
-            return decision
-        return self._around(table, point, exclude)
+        out = None
+        if asked.exclude == ():
+            out = self._watch.left_out_of_all(table, asked.point, live, now_ms, new=asked.established is False)
+        if out is None:
+            out = self._watch.left_out(table, asked, live, now_ms)
+        if asked.hint is not None and asked.hint in table.by_hint and asked.hint not in out.barred:
+            return table.by_hint[asked.hint]
+        home = table.by_slot[table.slots[asked.point % table.size]]
+        if out.throttled and home.engine_id in out.throttled:
+            self._watch.experience.kept_back(str(home.engine_id), now_ms)
+        released_to = live.released.get(asked.point) if live is not None and asked.keyed else None
+        decision = detour(table, asked.point, out, self.settings.rehash_max, released_to)
+        if decision.reason is DecisionReason.RELEASED and live is not None and asked.keyed:
+            live.released.put(asked.point, str(decision.engine_id))
+            self._watch.sign(f"released {table.name}", shown=True)
+        return decision
 
-    def _around(self, table: RouteTable, point: int, exclude: Collection[str]) -> Decision:
-        """Decide for a session whose slot's engine may not be used."""
-        for seed in range(1, self.settings.rehash_max + 1):
-            other = xxhash.xxh3_64_intdigest(point.to_bytes(8, "little"), seed)
-            decision = table.by_slot[table.slots[other % table.size]]
-            if decision.engine_id not in self._down and decision.engine_id not in exclude:
-                return _because(DecisionReason.REHASH, decision)
-        scanned = table.weighted.pick(point, self._down, exclude)
-        if scanned is not None:
-            return _because(DecisionReason.SCAN, scanned)
-        fallback = table.fallback.pick(point, self._down, exclude)
-        if fallback is not None:
-            return _because(DecisionReason.FALLBACK_DOWN, fallback)
-        return table.all_down if self._all_down(table.weighted, table.fallback) else table.no_other_engine
-
-    def _by_stale_snapshot(self, table: RouteTable, point: int, exclude: Collection[str]) -> Decision:
+    def _by_stale_snapshot(self, table: RouteTable, asked: Asked, now_ms: int) -> Decision:
         """Decide past the time to live: nothing is shed by a measure that old, and nothing refused for age alone."""
-        fallback = table.fallback.pick(point, self._down, exclude)
+        barred = self._down.union(asked.exclude)
+        fallback = table.fallback.pick(asked.point, barred, DecisionReason.FALLBACK_STALE)
         if fallback is not None:
             return fallback
-        decision = self._by_weights(table, point, exclude)
-        return decision if decision.engine_id is None else _because(DecisionReason.STALE_WEIGHTS, decision)
+        decision = self._guarded(table, asked, now_ms)
+        return decision if decision.engine_id is None else decision.because(_STALE, decision.propensity)
 
     def _without_snapshot(self, model: str, point: int, exclude: Collection[str]) -> Decision:
         configured = self._configured.get(model)
         if configured is None:
             return self._refused[DecisionReason.NO_SNAPSHOT]
-        decision = configured.pick(point, self._down, exclude)
+        decision = configured.pick(point, self._down.union(exclude), DecisionReason.FALLBACK_CONFIGURED)
         if decision is not None:
             return decision
-        all_down = self._all_down(configured)
+        all_down = all_among(self._down, configured)
         return self._refused[DecisionReason.ALL_DOWN if all_down else DecisionReason.NO_OTHER_ENGINE]
-
-    def _all_down(self, *candidates: Candidates) -> bool:
-        return all(d.engine_id in self._down for some in candidates for d in some.decisions)
-
-
-def _because(reason: DecisionReason, d: Decision) -> Decision:
-    return Decision(d.outcome, d.engine_id, d.address, reason, d.epoch, d.version)
 
 
 def _refused(reason: DecisionReason, retry_after_s: float) -> Decision:
@@ -222,21 +315,3 @@ def _configured(engines: tuple[FallbackEngine, ...]) -> Candidates:
     reason = DecisionReason.FALLBACK_CONFIGURED
     decisions = [Decision(Outcome.ROUTED, engine.engine_id, engine.address, reason) for engine in engines]
     return Candidates(decisions, [engine.weight for engine in engines])
-
-
-def _check(settings: DataPlaneSettings, cluster: str) -> None:
-    names = [("cluster", cluster), ("dataplane.source", settings.source)]
-    for model, engines in settings.fallback.items():
-        names.append(("dataplane.fallback", model))
-        names += [(f"dataplane.fallback[{model}].engine_id", engine.engine_id) for engine in engines]
-    problems = [problem for name, value in names if (problem := identifier_problem(name, value)) is not None]
-    for name in ("table_size", "large_table_size"):
-        size: int = getattr(settings, name)
-        if not _is_prime(size):
-            problems.append(f"dataplane.{name} is {size}; a prime, such as 16381 or 65537")
-    if problems:
-        raise InvalidInputError("data plane", tuple(problems))
-
-
-def _is_prime(n: int) -> bool:
-    return n > 1 and all(n % d for d in range(2, int(n**0.5) + 1))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Le, Lt
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,51 @@ class FallbackEngine:
     engine_id: str
     address: str | None = None
     weight: Annotated[float, Gt(0), Le(1e6)] = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSettings:
+    """When a data plane acts on what it sees for itself; `headrace.dataplane.guards` has the formulas.
+
+    Attributes:
+        error_tolerated: share of failed requests that is no reason to act.
+        error_bad: share that is.
+        error_once_in: requests of an engine at the tolerated share to one wrong ejection, at least, in the mean.
+        ttft_factor: times the expected time to first token, in the mean, up to which an engine is left alone.
+        ttft_clip: times the expected that one request counts for at most.
+        ttft_requests: requests in a row as slow as that which eject an engine.
+        ejection_base_ms: how long the first ejection lasts.
+        ejection_max_ms: how long any lasts at most.
+        ejection_jitter: share of an ejection's length that a hash decides on.
+        ejected_max: share of a route's weight that may be ejected.
+        ejected_max_frozen: the same while the solver is not heard from: then nobody else takes broken engines out.
+        panic_above: share of a route's weight down or ejected above which ejections are ignored.
+        throttle_k: times its accepts that an engine is asked at most, once it rejects.
+        throttle_window_ms: time constant with which rejections are forgotten.
+        in_flight_new: times its share of the requests under way from which an engine lets new conversations go.
+        in_flight_established: the same for conversations under way.
+        in_flight_min: requests under way that are no crowd, whatever the share.
+        released_max: sessions per route whose new engine is remembered after they were let go.
+    """
+
+    error_tolerated: Annotated[float, Gt(0), Lt(1)] = 0.02
+    error_bad: Annotated[float, Gt(0), Lt(1)] = 0.25
+    error_once_in: Annotated[float, Gt(1), Le(1e18)] = 1e6
+    ttft_factor: Annotated[float, Gt(1), Le(1_000)] = 2.0
+    ttft_clip: Annotated[float, Gt(1), Le(1_000)] = 4.0
+    ttft_requests: Annotated[int, Ge(1), Le(100_000)] = 20
+    ejection_base_ms: Annotated[int, Ge(1), Le(3_600_000)] = 30_000
+    ejection_max_ms: Annotated[int, Ge(1), Le(86_400_000)] = 300_000
+    ejection_jitter: Annotated[float, Ge(0), Lt(1)] = 0.2
+    ejected_max: Annotated[float, Ge(0), Le(1)] = 0.3
+    ejected_max_frozen: Annotated[float, Ge(0), Le(1)] = 0.5
+    panic_above: Annotated[float, Ge(0), Le(1)] = 0.5
+    throttle_k: Annotated[float, Ge(1), Le(1_000)] = 2.0
+    throttle_window_ms: Annotated[int, Ge(1), Le(3_600_000)] = 60_000
+    in_flight_new: Annotated[float, Ge(1), Le(1_000)] = 1.15
+    in_flight_established: Annotated[float, Ge(1), Le(1_000)] = 1.3
+    in_flight_min: Annotated[int, Ge(1), Le(1_000_000)] = 4
+    released_max: Annotated[int, Ge(1), Le(10_000_000)] = 50_000
 
 
 def _no_fallback() -> Mapping[str, tuple[FallbackEngine, ...]]:
@@ -37,6 +82,7 @@ class DataPlaneSettings:
         retry_burst: retries that may be saved up per route; also what a route starts with.
         demand_period_ms: period of the demand reports.
         fallback: engines by model, used before any snapshot has arrived, and never after.
+        guards: when it acts on what it sees for itself.
     """
 
     source: str = "dataplane"
@@ -50,3 +96,4 @@ class DataPlaneSettings:
     retry_burst: Annotated[int, Ge(0), Le(10_000)] = 10
     demand_period_ms: Annotated[int, Ge(100), Le(60_000)] = 1_000
     fallback: Mapping[str, tuple[FallbackEngine, ...]] = field(default_factory=_no_fallback)
+    guards: GuardSettings = field(default_factory=GuardSettings)

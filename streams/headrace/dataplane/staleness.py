@@ -3,7 +3,8 @@
     tick ───── fresh_periods x period ───── valid_until ─────►
          FRESH                       FROZEN              FALLBACK
 
-Age never refuses a request by itself. FRESH and FROZEN route alike; FROZEN says that the solver is not heard from.
+Age never refuses a request by itself. FRESH and FROZEN route alike; FROZEN says that the solver is not heard from, and
+widens what the data plane's own guards may leave out.
 Every commit, even one that changes no weight, starts the line anew. The instants are the solver's and `now_ms` is the
 data plane's: their clocks' difference shifts the line by as much.
 """
@@ -22,12 +23,15 @@ class Staleness(StrEnum):
     FALLBACK = "FALLBACK"
 
 
+def fresh_until_ms(commit: SnapshotCommit, fresh_periods: int) -> int:
+    """Give the first instant at which a commit is no longer FRESH."""
+    return min(commit.tick_ms + fresh_periods * commit.period_ms + 1, commit.valid_until_ms)
+
+
 def staleness(commit: SnapshotCommit | None, now_ms: int, fresh_periods: int) -> Staleness:
     """Judge a commit by its age. A commit from the future, by a clock that is ahead, is FRESH."""
     if commit is None:
         return Staleness.ABSENT
     if now_ms >= commit.valid_until_ms:
         return Staleness.FALLBACK
-    if now_ms > commit.tick_ms + fresh_periods * commit.period_ms:
-        return Staleness.FROZEN
-    return Staleness.FRESH
+    return Staleness.FRESH if now_ms < fresh_until_ms(commit, fresh_periods) else Staleness.FROZEN

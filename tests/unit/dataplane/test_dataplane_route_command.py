@@ -55,6 +55,7 @@ def test_the_same_as_json(path: Path) -> None:
         "epoch": 1,
         "version": 1,
         "retry_after_s": None,
+        "propensity": 1.0,
     }
 
 

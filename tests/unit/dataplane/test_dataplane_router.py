@@ -34,7 +34,7 @@ def engines(made: Router, **more: object) -> dict[str, str | None]:
 
 def test_a_request_gets_an_engine_its_address_and_the_version_of_the_weights() -> None:
     decision = ask(router(route_weights({"a": 1_000_000}, epoch=3, version=7)))
-    assert decision == Decision(Outcome.ROUTED, "a", "http://a:8000", DecisionReason.SLOT, 3, 7, None)
+    assert decision == Decision(Outcome.ROUTED, "a", "http://a:8000", DecisionReason.SLOT, 3, 7, None, 1.0)
 
 
 def test_sessions_are_shared_by_the_weights_and_stay_where_they_are() -> None:

@@ -1,0 +1,78 @@
+"""Which engines of one route are left out now, and until when that holds: the guards' judgements put together.
+
+    down (known)  |  ejected (suspected; within the share; ignored in panic)  |  throttled (for a share of the sessions)
+
+Made when something has changed and a request asks, and kept until the next change or `until_ms`; a request then looks
+at sets. Crowded engines are not here: they change with every request, and are the route's `InFlight`.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from headrace.dataplane.experience import NEVER_MS, Experience
+from headrace.dataplane.guards.ejection import within_share
+from headrace.dataplane.guards.panic import panics
+from headrace.dataplane.route_table import RouteTable
+
+THROTTLE_BITS: Final = 32
+_LOW: Final = (1 << THROTTLE_BITS) - 1
+THROTTLES_HOLD_MS: Final = 100
+"""How long a throttle's share is used before it is counted again: it fades all the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Avoidance:
+    """Who is left out of one route.
+
+    Attributes:
+        table: the route this is about.
+        change: the router's count of changes at which it was made.
+        until_ms: the instant from which it is out of date.
+        down: engines of the route known to be down, those of its fallback too.
+        avoided: those, and the ejected ones.
+        throttled: engines with the limit under which the low 32 bits of a session's hash keep it away.
+        panic: whether ejections are ignored for want of other engines.
+    """
+
+    table: RouteTable
+    change: int
+    until_ms: int
+    down: frozenset[str]
+    avoided: frozenset[str]
+    throttled: tuple[tuple[str, int], ...]
+    panic: bool
+
+    def throttled_for(self, point: int) -> frozenset[str]:
+        """Give the engines that the session at `point` is kept from."""
+        low = point & _LOW
+        return frozenset(engine for engine, limit in self.throttled if low < limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of one data plane at one instant: how much may be ejected, when that is ignored, and until when this holds."""
+
+    ejected_max: float
+    panic_above: float
+    until_ms: int = NEVER_MS
+
+
+def avoidance(
+    table: RouteTable, down: Collection[str], experience: Experience, limits: Limits, change: int, now_ms: int
+) -> Avoidance:
+    """Judge one route."""
+    here = frozenset(down) & table.engines
+    ejections = [e for e in experience.ejections(now_ms) if e.engine_id in table.ppm and e.engine_id not in here]
+    ejected = within_share(ejections, table.ppm, limits.ejected_max)
+    panic = panics(table.ppm, here, ejected, limits.panic_above)
+    throttled = tuple(
+        (engine, round(share * (1 << THROTTLE_BITS)))
+        for engine, share in experience.throttled(now_ms).items()
+        if engine in table.ppm
+    )
+    until_ms = min([limits.until_ms, *(e.until_ms for e in ejections)])
+    if throttled:
+        until_ms = min(until_ms, now_ms + THROTTLES_HOLD_MS)
+    avoided = here if panic else here | ejected
+    return Avoidance(table, change, until_ms, here, avoided, throttled, panic)

@@ -1,0 +1,116 @@
+"""The way to an engine when some of a route's engines are left out: the slot, other slots, all by weight, the last.
+
+    session ─► where it was let go to ─► its slot ─► other slots (bounded) ─► scan ─► scan, crowded ones too
+            ─► throttled everywhere: shed ─► scan, ejected ones too (panic) ─► fallback ─► refused, with the reason
+
+Each step gives an engine that is not left out, or hands on. Only sessions whose own engine is left out move, and they
+move back when it is not. The propensity is over the sessions' hashes: an engine's weight over that of all engines not
+left out; 1 where the session was let go before and stays where it went.
+"""
+
+from collections.abc import Collection, Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import xxhash
+
+from headrace.dataplane.avoidance import Avoidance
+from headrace.dataplane.decision import Decision, DecisionReason
+from headrace.dataplane.rendezvous import Candidates
+from headrace.dataplane.route_table import RouteTable
+
+
+class Asked(NamedTuple):
+    """A request as far as it matters for which engine it gets; `keyed` where it has a session."""
+
+    point: int
+    keyed: bool
+    hint: str | None = None
+    exclude: Collection[str] = ()
+    established: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Who may not be taken: of one request, or of many that are alike.
+
+    Attributes:
+        view: the guards' judgement of the route that this goes by.
+        hard: never to be taken: those, and the ones that the caller excluded.
+        avoided: the hard ones, and who is ejected.
+        throttled: kept from this session by throttling.
+        crowded: above their share.
+        barred: all of these.
+        made: decisions made so far with these left out, so that the next one like it is picked and not made.
+    """
+
+    view: Avoidance
+    hard: AbstractSet[str]
+    avoided: AbstractSet[str]
+    throttled: AbstractSet[str]
+    crowded: AbstractSet[str]
+    barred: AbstractSet[str]
+    made: dict[tuple[str | None, DecisionReason], Decision] = field(
+        default_factory=dict[tuple[str | None, DecisionReason], Decision]
+    )
+
+    @classmethod
+    def of(
+        cls, view: Avoidance, crowded: frozenset[str], throttled: frozenset[str], exclude: Iterable[str]
+    ) -> "LeftOut":
+        """Put together who is left out of a route, and out of one request."""
+        hard = view.down.union(exclude)
+        avoided = view.avoided | hard
+        return cls(view, hard, avoided, throttled, crowded, avoided | throttled | crowded)
+
+    def decision(self, table: RouteTable, found: Decision, reason: DecisionReason) -> Decision:
+        """Give the decision for an engine that is not barred."""
+        known = self.made.get((found.engine_id, reason))
+        if known is None:
+            known = found.because(reason, table.chance(found.engine_id or "", self.barred))
+            self.made[found.engine_id, reason] = known
+        return known
+
+
+def detour(table: RouteTable, point: int, out: LeftOut, tries: int, released_to: str | None) -> Decision:
+    """Decide for the session at `point`. The route has at least one engine with a weight."""
+    if released_to is not None and released_to in table.by_hint and released_to not in out.barred:
+        return table.by_hint[released_to].because(DecisionReason.RELEASED, 1.0)
+    home = table.by_slot[table.slots[point % table.size]]
+    if home.engine_id not in out.barred:
+        return out.decision(table, home, DecisionReason.SLOT)
+    found = _other_slot(table, point, out.barred, tries)
+    if found is None:
+        return _by_weight(table, point, out)
+    suspected = home.engine_id in out.avoided or home.engine_id in out.throttled
+    return out.decision(table, found, DecisionReason.REHASH if suspected else DecisionReason.RELEASED)
+
+
+def _other_slot(table: RouteTable, point: int, barred: AbstractSet[str], tries: int) -> Decision | None:
+    for seed in range(1, tries + 1):
+        other = xxhash.xxh3_64_intdigest(point.to_bytes(8, "little"), seed)
+        decision = table.by_slot[table.slots[other % table.size]]
+        if decision.engine_id not in barred:
+            return decision
+    return None
+
+
+def _by_weight(table: RouteTable, point: int, out: LeftOut) -> Decision:
+    scanned = table.weighted.pick(point, out.barred, DecisionReason.SCAN)
+    if scanned is None and out.crowded:
+        scanned = table.weighted.pick(point, out.avoided | out.throttled, DecisionReason.SCAN)
+    if scanned is not None:
+        return scanned
+    in_panic = table.weighted.pick(point, out.hard, DecisionReason.PANIC)
+    if in_panic is not None:
+        return table.throttled if out.throttled else in_panic
+    fallback = table.fallback.pick(point, out.hard, DecisionReason.FALLBACK_DOWN)
+    if fallback is not None:
+        return fallback
+    return table.all_down if all_among(out.view.down, table.weighted, table.fallback) else table.no_other_engine
+
+
+def all_among(down: AbstractSet[str], *candidates: Candidates) -> bool:
+    """Say whether every candidate is down."""
+    return all(d.engine_id in down for some in candidates for d in some.decisions)

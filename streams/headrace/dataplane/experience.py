@@ -1,0 +1,78 @@
+"""What a data plane has met at each engine, and whom it leaves out for it: detectors, ejections, throttles.
+
+`learn()` may be called from any thread: what is known of an engine is replaced as a whole, so two samples at the same
+instant may count as one, and nothing is ever half-way. Only the detectors' scores, the last ejection and the tally of
+an engine are kept; engines that no route names any more are forgotten by `keep()`.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from headrace.dataplane.guards.contract import AttemptOutcome, Detector, Sample
+from headrace.dataplane.guards.ejection import Ejection, eject
+from headrace.dataplane.guards.errors import ErrorCusum
+from headrace.dataplane.guards.first_token import FirstTokenCusum
+from headrace.dataplane.guards.throttle import Tally, counted, fraction
+from headrace.dataplane.settings import GuardSettings
+
+NEVER_MS: Final = 1 << 62
+
+
+class Experience:
+    """Of one data plane; `seed` is its name, for the jitter of ejections."""
+
+    def __init__(self, settings: GuardSettings, seed: str) -> None:
+        self._settings = settings
+        self._seed = seed
+        self._detectors: tuple[Detector, ...] = (
+            ErrorCusum(settings.error_tolerated, settings.error_bad, settings.error_once_in),
+            FirstTokenCusum(settings.ttft_factor, settings.ttft_clip, settings.ttft_requests),
+        )
+        self._calm = (0.0,) * len(self._detectors)
+        self._scores: dict[str, tuple[float, ...]] = {}
+        self._ejections: dict[str, Ejection] = {}
+        self._tallies: dict[str, Tally] = {}
+
+    def learn(self, engine_id: str, sample: Sample, now_ms: int) -> bool:
+        """Fold one sample in; says whether somebody is now left out or throttled for it."""
+        window_ms = self._settings.throttle_window_ms
+        tally = self._tallies[engine_id] = counted(self._tallies.get(engine_id), sample.outcome, now_ms, window_ms)
+        rejects = sample.outcome is AttemptOutcome.REJECTED and self._fraction(tally, now_ms) > 0
+        before = self._ejections.get(engine_id)
+        if before is not None and now_ms < before.until_ms:
+            return rejects  # answers to what was sent before the ejection are no further evidence
+        scores = self._scores.get(engine_id, self._calm)
+        learnt = tuple(d.learn(score, sample) for d, score in zip(self._detectors, scores, strict=True))
+        for detector, score in zip(self._detectors, learnt, strict=True):
+            if score >= detector.threshold:
+                self._scores[engine_id] = self._calm
+                self._ejections[engine_id] = eject(
+                    engine_id, detector.cause, before, now_ms, self._settings, self._seed
+                )
+                return True
+        self._scores[engine_id] = learnt
+        return rejects
+
+    def kept_back(self, engine_id: str, now_ms: int) -> None:
+        """Count a request that throttling kept from an engine: it would have been one more."""
+        window_ms = self._settings.throttle_window_ms
+        self._tallies[engine_id] = counted(self._tallies.get(engine_id), None, now_ms, window_ms)
+
+    def ejections(self, now_ms: int) -> tuple[Ejection, ...]:
+        """Give the ejections that last at this instant, by engine."""
+        by_engine = sorted(self._ejections.items())
+        return tuple(e for _, e in by_engine if now_ms < e.until_ms)
+
+    def throttled(self, now_ms: int) -> dict[str, float]:
+        """Give the engines that are asked less, each with the share of sessions that is kept from it."""
+        fractions = {engine: self._fraction(tally, now_ms) for engine, tally in sorted(self._tallies.items())}
+        return {engine: share for engine, share in fractions.items() if share > 0}
+
+    def keep(self, engines: Collection[str]) -> None:
+        """Forget all engines but these."""
+        for known in (self._scores, self._ejections, self._tallies):
+            for engine in [e for e in list(known) if e not in engines]:
+                known.pop(engine, None)
+
+    def _fraction(self, tally: Tally, now_ms: int) -> float:
+        return fraction(tally, now_ms, self._settings.throttle_k, self._settings.throttle_window_ms)

@@ -1,0 +1,56 @@
+"""Ejection: an engine that alarmed is left out for a time that doubles, and never too many of them at once.
+
+    duration = min(base x 2^k, longest) x (1 - jitter x u),   u in [0, 1) from a hash of (data plane, engine, k)
+
+k is the number of ejections before, less one for each `longest` that the engine has stayed in since. The jitter keeps
+data planes from letting an engine back at the same instant. Of a route's weight at most a share is out: ejections count
+in the order in which they began, and one that would exceed the share has no effect while it would. An engine that alone
+weighs more than the share is therefore never ejected.
+
+Source: outlier detection of Envoy (base ejection time, maximum ejection per cent).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import xxhash
+
+from headrace.dataplane.guards.contract import Cause
+from headrace.dataplane.settings import GuardSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Ejection:
+    """One engine left out from `at_ms` to before `until_ms`, for the `times`-th time."""
+
+    engine_id: str
+    cause: Cause
+    at_ms: int
+    until_ms: int
+    times: int
+
+
+def eject(
+    engine_id: str, cause: Cause, before: Ejection | None, now_ms: int, settings: GuardSettings, seed: str
+) -> Ejection:
+    """Give the ejection that follows `before`, the engine's last one; `seed` names the data plane."""
+    k = 0
+    if before is not None:
+        stayed_ms = max(0, now_ms - before.until_ms)
+        k = max(0, before.times - stayed_ms // settings.ejection_max_ms)
+    longest = min(settings.ejection_base_ms << min(k, 32), settings.ejection_max_ms)
+    u = xxhash.xxh3_64_intdigest(f"{seed}|{engine_id}|{k}".encode()) / 2**64
+    duration_ms = max(1, round(longest * (1 - settings.ejection_jitter * u)))
+    return Ejection(engine_id, cause, now_ms, now_ms + duration_ms, k + 1)
+
+
+def within_share(ejections: Iterable[Ejection], ppm: Mapping[str, int], share: float) -> frozenset[str]:
+    """Give the ejected engines that are left out of a route of these weights: at most `share` of their sum."""
+    left = int(share * sum(ppm.values()))
+    out: set[str] = set()
+    for ejection in sorted(ejections, key=lambda e: (e.at_ms, e.engine_id)):
+        weight = ppm.get(ejection.engine_id, 0)
+        if 0 < weight <= left:
+            left -= weight
+            out.add(ejection.engine_id)
+    return frozenset(out)

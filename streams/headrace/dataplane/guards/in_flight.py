@@ -1,0 +1,88 @@
+"""Requests under way at each engine of a route, and which engines have more than their share of them.
+
+    crowded where  under way at e + 1  >  max(least, ceil(factor x weight of e x (under way at all + 1)))
+
+A session whose engine is crowded moves on to its next slot: bounded-load consistent hashing. New conversations move at
+a lower factor than established ones: they have no cache to lose. Counts are of this data plane alone, so many replicas
+with little traffic each see little; `least` keeps few requests from being called a crowd.
+
+Counting is exact on any number of threads (the ends of a deque are atomic). Which engines are crowded is looked at when
+a request begins or ends there, so it may be one request late; a count is never below zero, whoever ends twice.
+
+Source: Mirrokni, Thorup and Zadimoghaddam, "Consistent hashing with bounded loads", SODA 2018.
+"""
+
+import math
+from collections import deque
+from collections.abc import Mapping
+
+from headrace.dataplane.settings import GuardSettings
+from headrace.schemas.weights import PPM
+
+
+class InFlight:
+    """The requests under way of one route.
+
+    Attributes:
+        crowded: engines that let established conversations go.
+        crowded_for_new: those that let new ones go; more of them.
+    """
+
+    __slots__ = ("_all", "_at", "_ppm", "_settings", "crowded", "crowded_for_new")
+
+    def __init__(self, settings: GuardSettings) -> None:
+        self._settings = settings
+        self._ppm: Mapping[str, int] = {}
+        self._all: deque[None] = deque()
+        self._at: dict[str, deque[None]] = {}
+        self.crowded: frozenset[str] = frozenset()
+        self.crowded_for_new: frozenset[str] = frozenset()
+
+    def weigh(self, ppm: Mapping[str, int]) -> None:
+        """Judge by these weights from now on; engines that have neither a weight nor a request are forgotten."""
+        self._ppm = ppm
+        for engine, under_way in list(self._at.items()):
+            if engine not in ppm and not under_way:
+                self._at.pop(engine)
+        self._look(self.crowded_for_new)
+
+    def count(self, engine_id: str) -> int:
+        """Give the requests under way at an engine."""
+        under_way = self._at.get(engine_id)
+        return 0 if under_way is None else len(under_way)
+
+    def begin(self, engine_id: str) -> bool:
+        """Note a request sent; says whether the crowded engines have changed."""
+        self._all.append(None)
+        self._at.setdefault(engine_id, deque()).append(None)
+        return self._look_at(engine_id)
+
+    def end(self, engine_id: str) -> bool:
+        """Note that one has ended; says whether the crowded engines have changed."""
+        try:
+            self._at[engine_id].pop()
+            self._all.pop()
+        except (KeyError, IndexError):
+            return False
+        return self._look_at(engine_id)
+
+    def _look_at(self, engine_id: str) -> bool:
+        if not self.crowded_for_new and not self._above(engine_id, self._settings.in_flight_new):
+            return False
+        return self._look({engine_id, *self.crowded_for_new})
+
+    def _look(self, engines: set[str] | frozenset[str]) -> bool:
+        for_new = frozenset(e for e in engines if self._above(e, self._settings.in_flight_new))
+        crowded = frozenset(e for e in for_new if self._above(e, self._settings.in_flight_established))
+        changed = False  # the same sets stay the same objects, by which the router knows them
+        if for_new != self.crowded_for_new:
+            self.crowded_for_new, changed = for_new, True
+        if crowded != self.crowded:
+            self.crowded, changed = crowded, True
+        return changed
+
+    def _above(self, engine_id: str, factor: float) -> bool:
+        here = self.count(engine_id) + 1
+        if here <= self._settings.in_flight_min or engine_id not in self._ppm:
+            return False
+        return here > math.ceil(factor * self._ppm[engine_id] / PPM * (len(self._all) + 1))
