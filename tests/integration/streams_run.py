@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from headrace.schemas.bus.clients import producer_options
 from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.bus.settings import KafkaSettings
-from headrace.schemas.codec import encode
+from headrace.schemas.codec import decode, encode
 from headrace.schemas.fleet import EngineSpec
 from headrace.schemas.histogram import pack
 from headrace.schemas.raw import RawRecord
@@ -29,6 +29,7 @@ from headrace.schemas.signals import (
     NetworkProbe,
     Vantage,
 )
+from headrace.schemas.state import DemandState, EngineState, NetworkState
 from headrace.schemas.topics import (
     FLEET,
     SIGNALS_DEMAND,
@@ -71,6 +72,15 @@ def a_second(second: int, dice: np.random.Generator, engines: int = 6, routes: i
         rtt = None if dice.random() < 0.1 else float(dice.uniform(0.01, 0.2))
         said.append((SIGNALS_NETWORK, NetworkProbe(f"c{i}", "site", "gw", end, rtt)))
     return said
+
+
+def applied(value: bytes | None) -> int | None:
+    """Give the highest applied offset that a state's bytes hold."""
+    for kind in (EngineState, DemandState, NetworkState):
+        state = decode(kind, value)
+        if isinstance(state, kind):
+            return state.applied_offset
+    return None
 
 
 @dataclass
@@ -145,8 +155,10 @@ class Bus:
                 return
             assert worker.process.poll() is None, f"the worker ended:\n{worker.said()[-3_000:]}"
             if time.monotonic() >= deadline:
-                wrong = {key for key in expected.keys() | found.keys() if expected.get(key) != found.get(key)}
-                raise AssertionError(f"{len(wrong)} of {len(expected)} states differ after {timeout_s} s: {wrong}")
+                wrong = sorted(key for key in expected.keys() | found.keys() if expected.get(key) != found.get(key))
+                detail = [(key, applied(expected.get(key)), applied(found.get(key))) for key in wrong]
+                said = worker.said()[-3_000:]
+                raise AssertionError(f"states differ: (key, expected and found applied offset) {detail}\n{said}")
             time.sleep(0.3)
 
 

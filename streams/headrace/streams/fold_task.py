@@ -18,6 +18,7 @@ from headrace.schemas.codec import encode
 from headrace.schemas.dead_letters import DeadLetter
 from headrace.schemas.raw import RawRecord
 from headrace.streams.batches import Batches
+from headrace.streams.continuity import Continuity
 from headrace.streams.core.keyed import KeyedFold
 from headrace.streams.core.partitioner import partition_of
 from headrace.streams.delivery import Outgoing, deliver
@@ -42,6 +43,7 @@ class FoldTask:
         topics: tuple[str, str, str],
         batches: Batches[Event],
         fleet: FleetWatch | None,
+        continuity: Continuity,
         progress: Progress,
         log: Log,
     ) -> None:
@@ -51,6 +53,7 @@ class FoldTask:
         self._signals, self._state, self._dead_letters = topics
         self._batches = batches
         self._fleet = fleet
+        self._continuity = continuity
         self._progress = progress
         self._log = log
         self._swept: tuple[int, int] | None = None
@@ -67,6 +70,7 @@ class FoldTask:
             await self._sweep()
             current = [e for e in events if e.message.generation_id == self._app.consumer_generation_id]
             if current:
+                await self._continuity.check(((self._signals, e.message.partition), e.message.offset) for e in current)
                 await self._process(current)
 
     def revoked(self, partitions: Container[int]) -> None:

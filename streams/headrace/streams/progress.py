@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from headrace.streams.core.keyed import Folded
 from headrace.streams.core.window import Outcome
-
-Place = tuple[str, int]
+from headrace.streams.log_offsets import Place
 
 
 class Progress:

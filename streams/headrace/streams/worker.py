@@ -21,10 +21,12 @@ from headrace.schemas.codec import SchemaSource
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.topics import DEAD_LETTERS, FLEET, SIGNALS_ENGINE, STATE_OF, Topic, TopicSettings, topic_table
 from headrace.streams.batches import Batches
+from headrace.streams.continuity import Continuity
 from headrace.streams.core.keyed import KINDS, KeyedFold
 from headrace.streams.fleet_watch import FleetWatch
+from headrace.streams.log_offsets import LogOffsets, Place
 from headrace.streams.ports import Log
-from headrace.streams.progress import Place, Progress
+from headrace.streams.progress import Progress
 from headrace.streams.settings import StreamsSettings
 from headrace.streams.topic_check import wait_for_topics
 from headrace.streams.watchdog import Watchdog
@@ -83,23 +85,24 @@ class _Worker:
         self._log = log
         self._partitions = partitions
         self._progress = Progress()
+        self._log_offsets = LogOffsets(kafka, settings.group_id)
+        self._continuity = Continuity(self._log_offsets)
 
     async def run(self, stopped: Callable[[], bool], registry: SchemaSource | None) -> None:
         reader = CompactedReader(self._kafka, (self._table[FLEET].name,), on_error=self._client_error)
         fleet = FleetWatch(reader, self._log, registry)
         following = asyncio.create_task(fleet.run())
-        watchdog = Watchdog(self._kafka, self._settings.group_id, self._settings.stall_ms, self._progress)
         try:
             if not await self._fleet_is_read(fleet, following, stopped):
                 return
             app, folds = self._compose(fleet, registry)
-            await self._serve(app, folds, following, watchdog, stopped)
+            await self._serve(app, folds, following, stopped)
         finally:
             following.cancel()
             with suppress(asyncio.CancelledError):
                 await following
             reader.close()
-            watchdog.close()
+            self._log_offsets.close()
 
     async def _fleet_is_read(
         self, fleet: FleetWatch, following: "asyncio.Task[None]", stopped: Callable[[], bool]
@@ -130,6 +133,7 @@ class _Worker:
 
         async def assigned(_: object, assigned: Collection[Any], **__: object) -> None:
             self._progress.moved()
+            await self._continuity.begin(self._signals_of(assigned))
             if self._kafka.broker == "embedded":
                 shorten_fetches(app)
             self._log.info("partitions assigned", partitions=len(self._signals_of(assigned)))
@@ -151,6 +155,7 @@ class _Worker:
             topics=(signals.name, state.name, self._table[DEAD_LETTERS].name),
             batches=Batches(self._settings.batch_max, self._settings.batch_wait_ms / 1000),
             fleet=fleet,
+            continuity=self._continuity,
             progress=self._progress,
             log=self._log,
         )
@@ -162,12 +167,12 @@ class _Worker:
         app: "AppT",
         folds: "list[FoldTask]",
         following: "asyncio.Task[None]",
-        watchdog: Watchdog,
         stopped: Callable[[], bool],
     ) -> None:
         parts = {"fleet": following}
         parts |= {f"fold of {role}": asyncio.create_task(f.run()) for role, f in zip(STATE_OF, folds, strict=True)}
         starting = asyncio.create_task(app.start())
+        watchdog = Watchdog(self._log_offsets, self._settings.stall_ms, self._progress)
         ready = False
         while not stopped():
             for name, task in {**parts, "start of Faust": starting}.items():

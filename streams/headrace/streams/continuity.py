@@ -1,0 +1,45 @@
+"""No signal is passed over: the offsets of a partition that reach the fold follow one another.
+
+    first expected = what is committed          then = the last one + 1          seen again = a duplicate, fine
+
+The guard in each state drops what is at or below its applied offset, so a signal that was passed over could never come
+again: its state would lack it for ever. An offset beyond the expected one is therefore looked up in the log itself:
+where the log has nothing in between (compacted, expired, or markers of a transaction) it is taken; else the transport
+lost signals, which raises `SignalsLostError` before anything is folded, and the worker ends and reads them again.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable
+
+from headrace.schemas.errors import HeadraceError
+from headrace.streams.log_offsets import LogOffsets, Place
+
+
+class SignalsLostError(HeadraceError):
+    """The transport skipped signals that are in the log."""
+
+
+class Continuity:
+    """The next expected offset of each owned partition."""
+
+    def __init__(self, log_offsets: LogOffsets) -> None:
+        self._log_offsets = log_offsets
+        self._expected: dict[Place, int] = {}
+
+    async def begin(self, places: Collection[Place]) -> None:
+        """Take the committed offsets of the partitions that were assigned, before any of their signals comes."""
+        self._expected = dict(await asyncio.to_thread(self._log_offsets.committed, tuple(places)))
+
+    async def check(self, seen: Iterable[tuple[Place, int]]) -> None:
+        """Hold the offsets of a batch, in order, against the expected ones.
+
+        Raises:
+            SignalsLostError: the log holds a record between the expected offset and the one that came.
+        """
+        for place, offset in seen:
+            expected = self._expected.get(place, offset)
+            if offset > expected:
+                first = await asyncio.to_thread(self._log_offsets.first_from, place, expected)
+                if first is None or first < offset:
+                    raise SignalsLostError(f"{place[0]}[{place[1]}]: {offset} came; expected {expected}")
+            self._expected[place] = max(expected, offset + 1)
