@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 from faust import auth
 from faust.exceptions import ProducerSendError
+from mode.utils.queues import ThrowableQueue
 
 from headrace.schemas.bus.security import Sasl, Security, Tls, read_security
 from headrace.schemas.codec import encode
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.fleet import EngineSpec
 from headrace.schemas.raw import RawRecord
+from headrace.streams.app import KeepingFlow
 from headrace.streams.batches import Batches
+from headrace.streams.continuity import Continuity, SignalsLostError
 from headrace.streams.core.keyed import Folded
 from headrace.streams.core.window import Outcome
 from headrace.streams.credentials import faust_credentials, ssl_context
@@ -186,3 +189,69 @@ def test_progress_counts_what_was_acknowledged() -> None:
     assert progress.counts() == {"applied": 2, "late": 0, "duplicate": 1, "kept_apart": 0, "refused": 0}
     progress.forget([("t", 0), ("t", 7)])
     assert progress.next_offsets == {("t", 1): 1}
+
+
+class KnownLog:
+    """A log that holds the offsets it is given, and what is committed."""
+
+    def __init__(self, committed: int, offsets: list[int]) -> None:
+        self._committed, self._offsets = committed, offsets
+
+    def committed(self, places: tuple[tuple[str, int], ...]) -> dict[tuple[str, int], int]:
+        return dict.fromkeys(places, self._committed)
+
+    def first_from(self, _: tuple[str, int], offset: int) -> int | None:
+        return next((found for found in self._offsets if found >= offset), None)
+
+
+PLACE = ("t", 0)
+
+
+def check(committed: int, in_log: list[int], *batches: list[int]) -> None:
+    async def run() -> None:
+        log: Any = KnownLog(committed, in_log)
+        continuity = Continuity(log)
+        await continuity.begin([PLACE])
+        for batch in batches:
+            await continuity.check((PLACE, offset) for offset in batch)
+
+    asyncio.run(run())
+
+
+def test_offsets_that_follow_one_another_from_the_committed_one_pass_and_so_do_duplicates() -> None:
+    check(5, [], [5, 6, 7], [6, 7, 8], [9])
+
+
+def test_a_skipped_signal_that_is_in_the_log_stops_the_fold_first_or_later() -> None:
+    with pytest.raises(SignalsLostError, match=r"t\[0\]: 7 came; expected 5"):
+        check(5, [5, 6, 7], [7])
+    with pytest.raises(SignalsLostError, match="9 came; expected 7"):
+        check(5, [5, 6, 7, 8, 9], [5, 6], [9])
+
+
+def test_offsets_that_the_log_does_not_hold_are_no_loss() -> None:
+    check(5, [9, 10], [9, 10])
+    check(0, [0, 1, 4], [0, 1, 4])
+
+
+def test_a_log_that_does_not_answer_is_not_taken_for_a_gap() -> None:
+    with pytest.raises(SignalsLostError):
+        check(5, [], [7])
+
+
+def test_resuming_a_flow_that_flows_loses_nothing_and_a_suspended_one_begins_empty() -> None:
+    async def run() -> list[int]:
+        flow = KeepingFlow()
+        queue = ThrowableQueue(flow_control=flow, clear_on_resume=True)
+        sizes: list[int] = []
+        flow.suspend()
+        flow.resume()
+        queue.put_nowait("fetched after the seek")
+        flow.resume()
+        sizes.append(queue.qsize())
+        flow.suspend()
+        flow.resume()
+        sizes.append(queue.qsize())
+        return sizes
+
+    assert asyncio.run(run()) == [1, 0]
