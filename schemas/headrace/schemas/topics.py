@@ -18,8 +18,8 @@ from headrace.schemas.signals import Demand, EngineSignals, NetworkProbe
 from headrace.schemas.state import DemandState, EngineState, NetworkState
 from headrace.schemas.weights import RouteWeights
 
-DAY_MS = 86_400_000
-WEEK_MS = 7 * DAY_MS
+HOUR_MS = 3_600_000
+WEEK_MS = 7 * 24 * HOUR_MS
 
 SIGNALS_ENGINE = "signals.engine"
 SIGNALS_DEMAND = "signals.demand"
@@ -118,6 +118,10 @@ def _topic(settings: TopicSettings, role: str, key: str, record: type, compacted
     config = {"cleanup.policy": "compact" if compacted else "delete", "max.message.bytes": str(8 * 1024 * 1024)}
     if not compacted:
         config["retention.ms"] = str(settings.history_ms)
+    elif role not in _WITH_HISTORY:
+        # Compaction passes over the open segment: an hourly one keeps what a late reader has to read short.
+        config["segment.ms"] = str(HOUR_MS)
+        config["min.cleanable.dirty.ratio"] = "0.1"
     if role in _WITH_HISTORY:
         # The lag keeps every superseded state for replay, while a late reader still finds a compact table.
         config["min.compaction.lag.ms"] = str(settings.history_ms)

@@ -1,6 +1,6 @@
 """The one writer of `weights` and `decisions`: takes the pen, begins where the topic ends, writes snapshots whole.
 
-    take_pen():  init() fences every older writer  ─then─►  read `weights` to its end  ─►  epoch = newest seen + 1
+    take_pen():  init() fences every older writer  ─then─►  read `weights` to its end  ─►  epoch above all seen
 
 Reading after fencing is what makes the epoch new: nobody can write behind it any more. A snapshot is one transaction:
 changed routes, tombstones, the decision record, and `!commit` last, which is what makes the rest visible to a reader.
@@ -56,8 +56,14 @@ class SnapshotWriter:
     """Writes snapshots. One thread at a time; nothing is started before take_pen()."""
 
     def __init__(
-        self, kafka: KafkaSettings, topics: Mapping[str, Topic], *, on_error: Callable[[str], None] | None = None
+        self,
+        kafka: KafkaSettings,
+        topics: Mapping[str, Topic],
+        now_ms: Callable[[], int],
+        *,
+        on_error: Callable[[str], None] | None = None,
     ) -> None:
+        self._now_ms = now_ms
         self._kafka = kafka
         self._weights = topics[WEIGHTS].name
         self._decisions = topics[DECISIONS].name
@@ -93,7 +99,7 @@ class SnapshotWriter:
             )
         self._readers_view = history.assembler
         self._leftovers = history.live
-        return Pen(history.epoch + 1, history.version, history.assembler.snapshot)
+        return Pen(history.next_epoch(self._now_ms()), history.version, history.assembler.snapshot)
 
     def write(self, tick: Tick) -> Committed | Fenced | Failed | Unsound:
         """Publish a tick's snapshot and its decision record as one; anything but Committed costs the pen."""

@@ -48,7 +48,7 @@ def make_worker(
             leadership=GroupLeadership(kafka, weights, settings.leader_session_ms, complain)
             if settings.leader_election
             else SoleLeadership(),
-            writer=SnapshotWriter(kafka, table, on_error=complain),
+            writer=SnapshotWriter(kafka, table, now_ms, on_error=complain),
             lp=Glop(),
             log=log,
             now_ms=now_ms,

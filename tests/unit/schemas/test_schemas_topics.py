@@ -50,3 +50,7 @@ def test_wrong_names_are_all_told_at_once() -> None:
 
 def test_every_role_has_a_topic() -> None:
     assert set(topic_table(TopicSettings())) == set(ROLES)
+
+
+def test_weights_close_a_segment_an_hour_so_that_a_late_reader_finds_them_compacted() -> None:
+    assert topic_table(TopicSettings())[WEIGHTS].config["segment.ms"] == "3600000"

@@ -1,13 +1,12 @@
 """What a new writer learns from the weights topic: the newest epoch and version, the last good snapshot, live keys."""
 
-from solver_inputs import NOW_MS, TOPICS
-from solver_ticks import route_of, stamp, tick_of
-
 from headrace.schemas.codec import encode
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import WEIGHTS
 from headrace.solver.core.tick import Tick
 from headrace.solver.core.weights_history import WeightsHistory
+from solver_inputs import NOW_MS, TOPICS
+from solver_ticks import route_of, stamp, tick_of
 
 
 def raw(key: bytes | None, value: bytes | None, offset: int = 0) -> RawRecord:
@@ -54,3 +53,11 @@ def test_a_route_without_its_commit_counts_for_the_numbers_and_as_live_but_not_a
 def test_bytes_nobody_can_read_count_for_nothing_but_their_key() -> None:
     history = history_of(raw(b"A|m|default", b"junk"), raw(b"!commit", b"junk"), raw(None, b"junk"))
     assert (history.epoch, history.version, history.live) == (0, 0, {b"A|m|default"})
+
+
+def test_the_next_epoch_is_above_every_one_seen_and_above_those_of_a_topic_that_was_lost() -> None:
+    history = WeightsHistory()
+    assert history.next_epoch(1_700_000_000_999) == 1_700_000_000
+    history.epoch = 1_700_000_000
+    assert history.next_epoch(1_700_000_000_999) == 1_700_000_001
+    assert history.next_epoch(0) == 1_700_000_001

@@ -1,7 +1,8 @@
 """What the weights topic says so far: the newest epoch and version anybody wrote, the last good snapshot, live keys.
 
-A writer begins where its topic ends: epoch = newest seen + 1, version = newest seen + 1. Both are taken from every
-record that can be read, committed set or not, so that a number is never used twice. A key counts as live when its last
+A writer begins where its topic ends: version = newest seen + 1, epoch = the larger of newest seen + 1 and the seconds of
+its clock. Both are taken from every record that can be read, committed set or not, so that a number is never used twice;
+the clock is for a topic that was lost or made anew, whose readers still remember the epochs it had. A key counts as live when its last
 record is no tombstone; one that no snapshot names any more is a leftover, which the new writer takes away.
 """
 
@@ -26,6 +27,10 @@ class WeightsHistory:
     def live(self) -> frozenset[bytes]:
         """Keys of routes whose last record is no tombstone."""
         return frozenset(self._live)
+
+    def next_epoch(self, now_ms: int) -> int:
+        """Give the epoch of the next writer: above every one seen here, and above those of a topic that was lost."""
+        return max(self.epoch + 1, now_ms // 1000)
 
     def offer(self, record: RawRecord) -> None:
         """Take the next record; one that cannot be read counts for nothing but its key."""
