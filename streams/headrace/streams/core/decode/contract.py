@@ -160,7 +160,7 @@ def rejected(reason: RejectReason, detail: str) -> Decoded:
 class Gathering:
     """What a decoder has found so far in one message: lists inside, handed out once as a Decoded."""
 
-    __slots__ = ("_limit", "_more_rejects", "_rejects", "documents", "points", "skipped")
+    __slots__ = ("_limit", "_more_rejects", "_parts", "_rejects", "documents", "points", "skipped")
 
     def __init__(self, options: DecodeOptions) -> None:
         self.points: list[Point] = []
@@ -168,6 +168,7 @@ class Gathering:
         self.skipped: dict[str, int] = {}
         self._rejects: list[Rejected] = []
         self._more_rejects = 0
+        self._parts = 0
         self._limit = options.max_points
 
     def bound(self) -> None:
@@ -175,6 +176,12 @@ class Gathering:
         found = len(self.points) + len(self.documents) + len(self._rejects) + self._more_rejects
         if found > self._limit:
             raise Refusal(RejectReason.TOO_LARGE, f"the message holds more than {self._limit} points")
+
+    def opened(self, parts: int) -> None:
+        """Count parts of the message that hold points, and refuse a message of nothing but millions of them."""
+        self._parts += parts
+        if self._parts > self._limit:
+            raise Refusal(RejectReason.TOO_LARGE, f"the message has more than {self._limit} parts")
 
     def reject(self, reason: RejectReason, detail: str) -> None:
         """Note what cannot be used; the rest of the message goes on."""

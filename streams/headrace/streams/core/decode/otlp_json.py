@@ -39,10 +39,10 @@ def decode(record: RawRecord, options: DecodeOptions) -> Decoded:
     if "resourceMetrics" not in document:
         raise Refusal(RejectReason.MALFORMED, "a batch without resourceMetrics")
     found = Gathering(options)
-    for resource_metrics in _items(document, "resourceMetrics"):
+    for resource_metrics in _opened(document, "resourceMetrics", found):
         resource = _pairs(_object(resource_metrics, "resource"))
-        for scope_metrics in _items(resource_metrics, "scopeMetrics"):
-            for metric in _items(scope_metrics, "metrics"):
+        for scope_metrics in _opened(resource_metrics, "scopeMetrics", found):
+            for metric in _opened(scope_metrics, "metrics", found):
                 try:
                     _metric(metric, resource, record.timestamp_ms, options, found)
                 except Refusal as refusal:
@@ -126,6 +126,11 @@ _READERS = {
     "exponentialHistogram": _exponential,
     "summary": _summary,
 }
+
+
+def _opened(parent: _Json, name: str, found: Gathering) -> list[_Json]:
+    found.opened(len(_array(parent, name)))
+    return _items(parent, name)
 
 
 def _items(parent: _Json, name: str) -> list[_Json]:

@@ -4,7 +4,7 @@ A batch holds many resources and hundreds of points; its key is null by default,
 over partitions. One bad point is rejected, the batch goes on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -14,6 +14,7 @@ from headrace.schemas.dead_letters import RejectReason
 from headrace.schemas.raw import RawRecord
 from headrace.streams.core.decode import otlp_points
 from headrace.streams.core.decode.contract import (
+    MAX_LABELS,
     Decoded,
     DecodeOptions,
     Explicit,
@@ -27,7 +28,7 @@ from headrace.streams.core.decode.contract import (
 )
 from headrace.streams.core.decode.values import explicit, labels, scalar
 
-_Attributes = Iterable[Any]
+_Attributes = Sequence[Any]
 _Message = Any
 """A protobuf message; which one, its caller has found out by WhichOneof."""
 _Histogram = Explicit | Exponential | None
@@ -42,10 +43,13 @@ def decode(record: RawRecord, options: DecodeOptions) -> Decoded:
         raise Refusal(RejectReason.MALFORMED, f"no OTLP metrics: {error}") from None
     found = Gathering(options)
     reader = _Batch(found, options, record.timestamp_ms)
+    found.opened(len(message.resource_metrics))
     for resource_metrics in message.resource_metrics:
         resource = _pairs(resource_metrics.resource.attributes)
         reader.seen.clear()
+        found.opened(len(resource_metrics.scope_metrics))
         for scope_metrics in resource_metrics.scope_metrics:
+            found.opened(len(scope_metrics.metrics))
             for metric in scope_metrics.metrics:
                 reader.read(metric, resource)
                 found.bound()
@@ -155,6 +159,8 @@ _READERS = {
 
 
 def _pairs(attributes: _Attributes) -> list[tuple[str, str]]:
+    if len(attributes) > MAX_LABELS:
+        raise Refusal(RejectReason.TOO_LARGE, f"{len(attributes)} attributes; at most {MAX_LABELS}")
     found: list[tuple[str, str]] = []
     for attribute in attributes:
         value = attribute.value

@@ -36,7 +36,7 @@ _KINDS = {
     "gauge": (Kind.GAUGE, Temporality.INSTANT),
     "counter": (Kind.COUNTER, Temporality.CUMULATIVE),
 }
-_SUFFIXES = ("_bucket", "_sum", "_count", "_created")
+_SUFFIXES = ("_bucket", "_sum", "_count")
 
 
 @dataclass(slots=True)
@@ -82,7 +82,8 @@ class _Scrape:
 
     def comment(self, line: str) -> None:
         parts = line.split(None, 3)
-        if len(parts) == 4 and parts[1] == "TYPE":
+        # A federated scrape declares every sample untyped: that says no more than nothing.
+        if len(parts) == 4 and parts[1] == "TYPE" and parts[3].strip() not in ("untyped", "unknown"):
             self._types[parts[2]] = parts[3].strip()
 
     def sample(self, line: str) -> None:
@@ -110,19 +111,27 @@ class _Scrape:
                 continue
             start_ms = self._created.get((name, known))
             self._add(name, known, (Kind.HISTOGRAM, Temporality.CUMULATIVE), family.time_ms, start_ms, histogram)
-        found = self._found
-        for i, point in enumerate(found.points):
-            # `_created` may stand after its counter.
+        self._apply_created()
+        return self._found.decoded()
+
+    def _apply_created(self) -> None:
+        points = self._found.points
+        started = {name for name, _, _ in self._families}
+        for i, point in enumerate(points):
+            if point.kind is not Kind.COUNTER:
+                continue
+            started.add(point.name.removesuffix("_total"))
             start_ms = self._created.get((point.name.removesuffix("_total"), point.labels))
-            if point.kind is Kind.COUNTER and start_ms is not None and start_ms <= point.time_ms:
-                found.points[i] = point._replace(start_ms=start_ms)
-        return found.decoded()
+            if start_ms is not None and start_ms <= point.time_ms:
+                points[i] = point._replace(start_ms=start_ms)
+        if self._created:
+            points[:] = [p for p in points if not _is_start(p.name, started)]
 
     def _place(self, name: str, known: Labels, value: float, time_ms: int) -> None:
+        if name.endswith("_created") and value > 0:
+            # Client libraries declare it a gauge of its own; `decoded` leaves out those that turn out to be a start.
+            self._created[name.removesuffix("_created"), known] = instant(value, name)
         base, suffix = self._split(name, known)
-        if suffix == "_created":
-            self._created[base, known] = instant(value, name)
-            return
         declared = self._types.get(base, "")
         if declared in ("histogram", "summary") or suffix == "_bucket":
             self._part(base, suffix, known, value, time_ms)
@@ -142,12 +151,11 @@ class _Scrape:
             if not name.endswith(suffix):
                 continue
             base = name[: -len(suffix)]
-            declared = self._types.get(base) or self._types.get(f"{base}_total")
+            declared = self._types.get(base)
             untyped = declared is None and suffix == "_bucket" and any(label == "le" for label, _ in known)
             if untyped:
                 self._types[base] = "histogram"
-            # A client library may declare `x_created` a gauge; its counter or histogram says what it is.
-            if untyped or declared in ("histogram", "summary") or (suffix == "_created" and declared == "counter"):
+            if untyped or declared in ("histogram", "summary"):
                 return base, suffix
         return name, ""
 
@@ -188,6 +196,10 @@ class _Scrape:
         if known is None:
             known = self._label_sets[label_text] = _parse_labels(label_text)
         return known
+
+
+def _is_start(name: str, started: set[str]) -> bool:
+    return name.endswith("_created") and name.removesuffix("_created") in started
 
 
 def _histogram(family: _Family) -> Explicit | None:
