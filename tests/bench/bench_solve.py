@@ -21,11 +21,11 @@ import numpy as np
 from ortools.linear_solver import pywraplp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from headrace.solver.core.curves import curves_of
-from headrace.solver.core.layout import Layout, lay_out
 from headrace.solver.core.linear import LinearProgram, Method, Solution
 from headrace.solver.core.problem import Problem
-from headrace.solver.core.program import components_of, costs_of
+from headrace.solver.core.program.curves import curves_of
+from headrace.solver.core.program.layout import Layout, lay_out
+from headrace.solver.core.program.program import components_of, costs_of
 from headrace.solver.core.tick import TickStamp, solve_tick
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from headrace.solver.core.linear import Failed, LinearProgram, Method, Solution
-from headrace.solver.core.verify import kkt_problem, reduced_costs
+from headrace.solver.core.program.verify import kkt_problem, reduced_costs
 from headrace.solver.glop import Glop
 
 

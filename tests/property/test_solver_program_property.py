@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from headrace.schemas.check_snapshot import check_snapshot
 from headrace.schemas.snapshot_file import dump_snapshot
 from headrace.schemas.weights import PPM, SnapshotStatus
-from headrace.solver.core.curves import curves_of
-from headrace.solver.core.eligibility import exclusion
-from headrace.solver.core.explain import explain
-from headrace.solver.core.layout import lay_out
 from headrace.solver.core.linear import Method, Solution
 from headrace.solver.core.policies import policy_names
 from headrace.solver.core.problem import Problem
-from headrace.solver.core.program import components_of, costs_of
+from headrace.solver.core.program.curves import curves_of
+from headrace.solver.core.program.eligibility import exclusion
+from headrace.solver.core.program.layout import lay_out
+from headrace.solver.core.program.program import components_of, costs_of
+from headrace.solver.core.program.verify import kkt_problem
 from headrace.solver.core.tick import Tick, TickStamp, solve_tick
-from headrace.solver.core.verify import kkt_problem
+from headrace.solver.core.why.explain import explain
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
 from solver_problems import highs_objective, problems

@@ -47,7 +47,7 @@ class SolveRecord:
     columns: int
     rows: int
     components: int
-    iterations: int
+    iterations: int | None
     build_us: int
     solve_us: int
     check_us: int

@@ -4,7 +4,7 @@
 releases the GIL, so programs run beside each other on threads. Every program is solved cold: an answer depends on
 nothing but its own program. The route is not a documented API; a contract test holds it, and the version is pinned.
 
-The route does not tell simplex iterations; they are reported as 0.
+The route does not tell simplex iterations; they are reported as not measured.
 """
 
 from collections.abc import Sequence

@@ -22,8 +22,8 @@ from headrace.schemas.errors import HeadraceError
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import DECISIONS, WEIGHTS, Topic
 from headrace.schemas.weights import Snapshot
+from headrace.solver.core.answer.weights_history import WeightsHistory
 from headrace.solver.core.tick import Tick
-from headrace.solver.core.weights_history import WeightsHistory
 
 INIT_TIMEOUT_S = 5.0
 READ_SLICE_S = 0.2

@@ -9,7 +9,7 @@ from headrace.schemas.codec import SchemaSource
 from headrace.schemas.topics import WEIGHTS, TopicSettings, topic_table
 from headrace.solver.clocks import stop_watch_us, wall_clock_ms
 from headrace.solver.complaints import Complaints
-from headrace.solver.core.state_view import INPUT_ROLES, StateFold
+from headrace.solver.core.inputs.state_view import INPUT_ROLES, StateFold
 from headrace.solver.glop import Glop
 from headrace.solver.leadership import GroupLeadership, SoleLeadership
 from headrace.solver.ports import Log, Ports

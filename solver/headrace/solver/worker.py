@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 from headrace.schemas.bus.transactions import Committed, Failed, Fenced
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.weights import Snapshot, SnapshotStatus
-from headrace.solver.core.assemble import assemble
-from headrace.solver.core.changes import moved
+from headrace.solver.core.answer.changes import moved
+from headrace.solver.core.answer.tick_line import tick_line
 from headrace.solver.core.decide import Decided, Waiting, decide
-from headrace.solver.core.state_view import StateFold
+from headrace.solver.core.inputs.assemble import assemble
+from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.tick import Tick, TickStamp
-from headrace.solver.core.tick_line import tick_line
 from headrace.solver.ports import Ports
 from headrace.solver.publish import NoPen, Pen, Unsound
 from headrace.solver.settings import SolverSettings

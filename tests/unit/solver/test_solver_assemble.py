@@ -3,17 +3,17 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from solver_inputs import NOW_MS, TOPICS, demand_state, engine_state, network_state, profile, raw, spec
 
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.records import Record
 from headrace.schemas.signals import Health
 from headrace.schemas.state import Invalid
 from headrace.schemas.weights import InputOffsets, Reason
-from headrace.solver.core.assemble import assemble, lost_telemetry
+from headrace.solver.core.inputs.assemble import assemble, lost_telemetry
+from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.problem import Engine, Problem
-from headrace.solver.core.state_view import StateFold
 from headrace.solver.settings import ClassSettings, SolverSettings
+from solver_inputs import NOW_MS, TOPICS, demand_state, engine_state, network_state, profile, raw, spec
 
 SETTINGS = SolverSettings(ageing_after_ms=5_000, expired_after_ms=15_000, degraded_factor=0.5)
 

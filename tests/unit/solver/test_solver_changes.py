@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
+from headrace.solver.core.answer.changes import Moved, moved, weights_differ
+from headrace.solver.core.answer.tick_line import tick_line
 from solver_ticks import route_of, snapshot_of, stamp, tick_of
-
-from headrace.solver.core.changes import Moved, moved, weights_differ
-from headrace.solver.core.tick_line import tick_line
 
 HALF = {"e1": 500_000, "e2": 500_000}
 

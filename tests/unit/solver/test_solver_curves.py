@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.fleet import LatencyProfile
-from headrace.solver.core.fit_profile import LoadStage, ProfileLabels, fit_profile, isotonic, lower_hull
-from headrace.solver.core.load_cost import FREE, latency_ms, load_cost
 from headrace.solver.core.problem import Problem
-from headrace.solver.core.problem_json import parse_problem
-from headrace.solver.core.segments import segments_of
+from headrace.solver.core.problem_file.problem_json import parse_problem
+from headrace.solver.core.profile.fit_profile import LoadStage, ProfileLabels, fit_profile, isotonic, lower_hull
+from headrace.solver.core.profile.load_cost import FREE, latency_ms, load_cost
+from headrace.solver.core.profile.segments import segments_of
 from headrace.solver.core.tick import TickStamp, solve_tick
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings

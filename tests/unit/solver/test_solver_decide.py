@@ -7,11 +7,11 @@ import pytest
 from headrace.schemas.records import Record
 from headrace.schemas.weights import Snapshot, SnapshotStatus
 from headrace.solver.core import decide as module
-from headrace.solver.core.assemble import assemble
 from headrace.solver.core.decide import Decided, Waiting, decide
+from headrace.solver.core.inputs.assemble import assemble
+from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.linear import Failed, LinearProgram, Method
 from headrace.solver.core.problem import Problem
-from headrace.solver.core.state_view import StateFold
 from headrace.solver.core.tick import Tick, TickStamp
 from headrace.solver.settings import SolverSettings
 from solver_inputs import NOW_MS, TOPICS, demand_state, engine_state, network_state, profile, raw, spec

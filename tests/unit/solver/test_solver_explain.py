@@ -6,11 +6,11 @@ import pytest
 
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.weights import Reason
-from headrace.solver.core.explain import explain
-from headrace.solver.core.explanation import PriceTerms
 from headrace.solver.core.problem import Exclusion, Problem
-from headrace.solver.core.score import score
+from headrace.solver.core.program.score import score
 from headrace.solver.core.tick import Tick, TickStamp, hold_tick, solve_tick
+from headrace.solver.core.why.explain import explain
+from headrace.solver.core.why.explanation import PriceTerms
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
 from solver_problems import engine, problem, profile, row

@@ -9,7 +9,7 @@ from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.weights import Reason
 from headrace.solver.core.policies import policy_named, policy_names
-from headrace.solver.core.problem_json import parse_problem
+from headrace.solver.core.problem_file.problem_json import parse_problem
 from headrace.solver.settings import SolverSettings
 
 

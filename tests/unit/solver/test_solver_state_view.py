@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
-from solver_inputs import TOPICS, demand_state, engine_state, network_state, profile, raw, spec, tombstone
 
 from headrace.schemas.dead_letters import Rejected, RejectReason
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.weights import InputOffsets
-from headrace.solver.core.state_view import StateFold
+from headrace.solver.core.inputs.state_view import StateFold
+from solver_inputs import TOPICS, demand_state, engine_state, network_state, profile, raw, spec, tombstone
 
 
 def test_the_newest_record_of_a_key_is_the_one_in_the_view() -> None:

@@ -8,8 +8,8 @@ from headrace.schemas.check_snapshot import check_snapshot
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.weights import Reason, RouteWeights, SnapshotStatus
 from headrace.solver.core.linear import Failed, LinearProgram, Method, Solution
-from headrace.solver.core.previous_weights import previous_snapshot
 from headrace.solver.core.problem import Exclusion, Problem
+from headrace.solver.core.problem_file.previous_weights import previous_snapshot
 from headrace.solver.core.tick import Tick, TickStamp, hold_tick, policy_hash, solve_tick
 from headrace.solver.glop import Glop
 from headrace.solver.settings import ClassSettings, SolverSettings

@@ -3,8 +3,8 @@
 from headrace.schemas.codec import encode
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import WEIGHTS
+from headrace.solver.core.answer.weights_history import WeightsHistory
 from headrace.solver.core.tick import Tick
-from headrace.solver.core.weights_history import WeightsHistory
 from solver_inputs import NOW_MS, TOPICS
 from solver_ticks import route_of, stamp, tick_of
 

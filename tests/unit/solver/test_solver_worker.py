@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
-from solver_inputs import TOPICS, demand_state, engine_state, network_state, profile, raw, spec
-from solver_ticks import tick_of
 
 from headrace.schemas.avro_schemas import AvroSchema, raw_schema
 from headrace.schemas.bus.transactions import Committed, Failed, Fenced
@@ -16,15 +14,17 @@ from headrace.schemas.records import Record
 from headrace.schemas.weights import InputOffsets, Snapshot, SnapshotStatus
 from headrace.solver.complaints import Complaints
 from headrace.solver.core import decide as decide_module
+from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.linear import Failed as LpFailed
 from headrace.solver.core.linear import LinearProgram, Method
 from headrace.solver.core.problem import Problem
-from headrace.solver.core.state_view import StateFold
 from headrace.solver.core.tick import Tick, TickStamp
 from headrace.solver.ports import Ports
 from headrace.solver.publish import NoPen, Pen, Unsound
 from headrace.solver.settings import SolverSettings
 from headrace.solver.worker import FencedError, SolverWorker
+from solver_inputs import TOPICS, demand_state, engine_state, network_state, profile, raw, spec
+from solver_ticks import tick_of
 
 START_MS = 1_000_120
 SETTINGS = SolverSettings(period_ms=500)

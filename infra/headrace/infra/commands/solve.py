@@ -7,17 +7,17 @@ import click
 import orjson
 
 if TYPE_CHECKING:
-    from headrace.solver.core.explanation import Explanation
-    from headrace.solver.core.problem_json import ParsedProblem
-    from headrace.solver.core.score import Score
+    from headrace.solver.core.problem_file.problem_json import ParsedProblem
+    from headrace.solver.core.program.score import Score
     from headrace.solver.core.tick import Tick
+    from headrace.solver.core.why.explanation import Explanation
     from headrace.solver.settings import SolverSettings
 
 _PREFIX = "solver."
 
 
 def _print_form(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    from headrace.solver.core import problem_json
+    from headrace.solver.core.problem_file import problem_json
 
     if value and not ctx.resilient_parsing:
         click.echo(problem_json.__doc__)
@@ -57,9 +57,9 @@ def command(
     The file alone decides the answer, but for --set and --policy: no configuration file is read.
     """
     from headrace.schemas.snapshot_file import write_snapshot
-    from headrace.solver.core.explain import explain
-    from headrace.solver.core.score import score
+    from headrace.solver.core.program.score import score
     from headrace.solver.core.tick import TickStamp, solve_tick
+    from headrace.solver.core.why.explain import explain
     from headrace.solver.glop import Glop
 
     parsed = _read(problem)
@@ -83,7 +83,7 @@ def _read(name: str) -> "ParsedProblem":
     from importlib import resources
 
     from headrace.schemas.errors import InvalidInputError
-    from headrace.solver.core.problem_json import parse_problem
+    from headrace.solver.core.problem_file.problem_json import parse_problem
 
     path = Path(name)
     shipped = resources.files("headrace.infra.problems") / f"{name}.json"
@@ -98,7 +98,7 @@ def _read(name: str) -> "ParsedProblem":
 
 def _overridden(base: "SolverSettings", given: tuple[str, ...], policy: str | None) -> "SolverSettings":
     from headrace.schemas.errors import InvalidInputError
-    from headrace.solver.core.setting_values import with_settings
+    from headrace.solver.core.problem_file.setting_values import with_settings
 
     problems: list[str] = []
     values: dict[str, Any] = {}

@@ -23,10 +23,10 @@ from headrace.schemas.codec import encode
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import FLEET, PROFILES, STATE_OF, TopicSettings, topic_table
 from headrace.schemas.weights import Snapshot
-from headrace.solver.core.assemble import assemble
 from headrace.solver.core.decide import Decided, decide
+from headrace.solver.core.inputs.assemble import assemble
+from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.linear import LinearSolver
-from headrace.solver.core.state_view import StateFold
 from headrace.solver.core.tick import TickStamp
 from headrace.solver.settings import SolverSettings
 from headrace.streams.core.keyed import KINDS, KeyedFold

@@ -6,7 +6,7 @@ from headrace.infra.fleet.curves import MeasuredCurve, ReplicaCurve, replica_cur
 from headrace.infra.fleet.engine import EngineTimes
 from headrace.infra.fleet.script import Names
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
-from headrace.solver.core.fit_profile import LoadStage, ProfileLabels, fit_profile
+from headrace.solver.core.profile.fit_profile import LoadStage, ProfileLabels, fit_profile
 
 
 @dataclass(frozen=True, slots=True)

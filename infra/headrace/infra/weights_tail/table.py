@@ -10,7 +10,7 @@ from rich.text import Text
 from headrace.infra.weights_tail.fold import Shown
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.weights import PPM, RouteWeights, SnapshotCommit, SnapshotStatus, Target
-from headrace.solver.core.changes import weights_differ
+from headrace.solver.core.answer.changes import weights_differ
 
 Row = Mapping[str, Text | str]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from headrace.schemas.check_snapshot import check_snapshot
 from headrace.schemas.weights import Reason, Snapshot
-from headrace.solver.core.assemble import lost_telemetry
+from headrace.solver.core.inputs.assemble import lost_telemetry
 from headrace.solver.core.linear import LinearSolver
 from headrace.solver.core.problem import Problem
 from headrace.solver.core.tick import Tick, TickStamp, hold_tick, solve_tick

@@ -61,13 +61,13 @@ class Solution:
         values: (n,) the columns.
         duals: (m,) marginal cost of one more unit of each right-hand side.
         reduced_costs: (n,) cost - A^T duals.
-        iterations: simplex iterations; 0 where the solver does not tell.
+        iterations: simplex iterations; None where the solver does not tell.
     """
 
     values: Floats
     duals: Floats
     reduced_costs: Floats
-    iterations: int = 0
+    iterations: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

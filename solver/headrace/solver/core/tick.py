@@ -14,14 +14,14 @@ from headrace.schemas.codec import encode_body
 from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.digest import add, remove, summand, to_text
 from headrace.schemas.weights import RouteWeights, Snapshot, SnapshotCommit, SnapshotMode, SnapshotStatus
-from headrace.solver.core.apportion import moved_share
-from headrace.solver.core.layout import Layout, lay_out
+from headrace.solver.core.answer.apportion import moved_share
+from headrace.solver.core.answer.records import solve_record
+from headrace.solver.core.answer.routes import RouteWriter
 from headrace.solver.core.linear import Failed, LinearSolver
-from headrace.solver.core.plan import Plan
 from headrace.solver.core.policies import policy_named
 from headrace.solver.core.problem import Problem
-from headrace.solver.core.records import solve_record
-from headrace.solver.core.routes import RouteWriter
+from headrace.solver.core.program.layout import Layout, lay_out
+from headrace.solver.core.program.plan import Plan
 from headrace.solver.settings import SolverSettings
 
 LADDER = ("last_good", "capacity_weighted")

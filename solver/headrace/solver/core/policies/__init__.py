@@ -10,9 +10,9 @@ from difflib import get_close_matches
 from typing import Protocol, cast
 
 from headrace.schemas.errors import InvalidInputError
-from headrace.solver.core.layout import Layout
 from headrace.solver.core.linear import Failed, LinearSolver
-from headrace.solver.core.plan import Plan
+from headrace.solver.core.program.layout import Layout
+from headrace.solver.core.program.plan import Plan
 from headrace.solver.settings import SolverSettings
 
 

@@ -7,10 +7,10 @@ latency; what a pool can no longer hold is shed, lowest tier first. Without a pr
 import numpy as np
 
 from headrace.schemas.weights import SnapshotStatus
-from headrace.solver.core.admission import cut_to_capacity
-from headrace.solver.core.layout import Layout
 from headrace.solver.core.linear import Failed, LinearSolver
-from headrace.solver.core.plan import Plan, normalised, split_by_capacity
+from headrace.solver.core.program.admission import cut_to_capacity
+from headrace.solver.core.program.layout import Layout
+from headrace.solver.core.program.plan import Plan, normalised, split_by_capacity
 from headrace.solver.settings import SolverSettings
 
 

@@ -4,18 +4,20 @@ Every answer is checked against the optimality conditions before it is believed.
 solved again by the next method: dual simplex, primal, without scaling. One that fails all of them fails the policy.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
 from headrace.schemas.weights import SnapshotStatus
-from headrace.solver.core.bound import lower_bound, true_cost
-from headrace.solver.core.curves import curves_of
-from headrace.solver.core.layout import Floats, Layout
 from headrace.solver.core.linear import Failed, LinearSolver, Method, Solution
-from headrace.solver.core.plan import Curves, Effort, Plan, Prices, normalised
-from headrace.solver.core.pool_split import split_by_slope
-from headrace.solver.core.program import Component, Costs, components_of, costs_of
-from headrace.solver.core.verify import kkt_problem
+from headrace.solver.core.program.bound import lower_bound, true_cost
+from headrace.solver.core.program.curves import curves_of
+from headrace.solver.core.program.layout import Floats, Layout
+from headrace.solver.core.program.plan import Curves, Effort, Plan, Prices, normalised
+from headrace.solver.core.program.pool_split import split_by_slope
+from headrace.solver.core.program.program import Component, Costs, components_of, costs_of
+from headrace.solver.core.program.verify import kkt_problem
 from headrace.solver.settings import SolverSettings
 
 Bools = npt.NDArray[np.bool_]
@@ -55,7 +57,7 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
             columns=sum(c.program.size[1] for c in components),
             rows=sum(c.program.size[0] for c in components),
             components=len(components),
-            iterations=sum(s.iterations for s in solutions),
+            iterations=_total(s.iterations for s in solutions),
         ),
     )
 
@@ -139,3 +141,8 @@ def _sentence(layout: Layout, shed: Floats, gap: float) -> str:
         tiers = sorted({layout.rows[i].tier for i in np.flatnonzero(shed > 1e-6)}, reverse=True)
         return f"{routed}; {refused:.1f} RPS shed, of tier {', '.join(map(str, tiers))}"
     return routed
+
+
+def _total(iterations: Iterable[int | None]) -> int | None:
+    known = list(iterations)
+    return None if None in known else sum(n for n in known if n is not None)

@@ -7,9 +7,9 @@ which shows as a utilisation above 1.
 import numpy as np
 
 from headrace.schemas.weights import SnapshotStatus
-from headrace.solver.core.layout import Layout
 from headrace.solver.core.linear import Failed, LinearSolver
-from headrace.solver.core.plan import Plan, split_by_capacity
+from headrace.solver.core.program.layout import Layout
+from headrace.solver.core.program.plan import Plan, split_by_capacity
 from headrace.solver.settings import SolverSettings
 
 

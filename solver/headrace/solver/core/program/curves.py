@@ -3,10 +3,10 @@
 from functools import lru_cache
 
 from headrace.schemas.fleet import LatencyProfile
-from headrace.solver.core.layout import Layout
-from headrace.solver.core.load_cost import FREE, LoadCost, load_cost
-from headrace.solver.core.plan import Curves
-from headrace.solver.core.segments import Segments, segments_of
+from headrace.solver.core.profile.load_cost import FREE, LoadCost, load_cost
+from headrace.solver.core.profile.segments import Segments, segments_of
+from headrace.solver.core.program.layout import Layout
+from headrace.solver.core.program.plan import Curves
 from headrace.solver.settings import SolverSettings
 
 MAX_REMEMBERED = 4096

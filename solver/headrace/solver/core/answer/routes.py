@@ -8,15 +8,15 @@ rewrite every route at every tick.
 import numpy as np
 
 from headrace.schemas.weights import Excluded, RouteWeights, Target
-from headrace.solver.core.apportion import weigh
-from headrace.solver.core.fallback import Fallbacks
-from headrace.solver.core.layout import Entries, Ints, Layout
-from headrace.solver.core.load_cost import MS
-from headrace.solver.core.plan import Plan
-from headrace.solver.core.predictions import predict
-from headrace.solver.core.reasons import nearest_and_cheapest, reason_of, route_sentence, sentence_of, standing
-from headrace.solver.core.refusals import Refusals
-from headrace.solver.core.retry import retry_ratios
+from headrace.solver.core.answer.apportion import weigh
+from headrace.solver.core.answer.fallback import Fallbacks
+from headrace.solver.core.answer.reasons import nearest_and_cheapest, reason_of, route_sentence, sentence_of, standing
+from headrace.solver.core.answer.refusals import Refusals
+from headrace.solver.core.answer.retry import retry_ratios
+from headrace.solver.core.profile.load_cost import MS
+from headrace.solver.core.program.layout import Entries, Ints, Layout
+from headrace.solver.core.program.plan import Plan
+from headrace.solver.core.program.predictions import predict
 from headrace.solver.settings import SolverSettings
 
 SHED_STEP = 0.001

@@ -5,8 +5,8 @@ Retries are load too: a fleet that is nearly full may not be asked twice.
 
 import numpy as np
 
-from headrace.solver.core.layout import Floats, Layout
-from headrace.solver.core.plan import Plan
+from headrace.solver.core.program.layout import Floats, Layout
+from headrace.solver.core.program.plan import Plan
 from headrace.solver.settings import SolverSettings
 
 DIGITS = 3

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.schemas.weights import SnapshotStatus
-from headrace.solver.core.layout import Layout
-from headrace.solver.core.load_cost import LoadCost
-from headrace.solver.core.segments import Segments
+from headrace.solver.core.profile.load_cost import LoadCost
+from headrace.solver.core.profile.segments import Segments
+from headrace.solver.core.program.layout import Layout
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,7 +36,7 @@ class Effort:
     columns: int = 0
     rows: int = 0
     components: int = 0
-    iterations: int = 0
+    iterations: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

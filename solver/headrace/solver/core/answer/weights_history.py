@@ -1,9 +1,10 @@
 """What the weights topic says so far: the newest epoch and version anybody wrote, the last good snapshot, live keys.
 
-A writer begins where its topic ends: version = newest seen + 1, epoch = the larger of newest seen + 1 and the seconds of
-its clock. Both are taken from every record that can be read, committed set or not, so that a number is never used twice;
-the clock is for a topic that was lost or made anew, whose readers still remember the epochs it had. A key counts as live when its last
-record is no tombstone; one that no snapshot names any more is a leftover, which the new writer takes away.
+A writer begins where its topic ends: version = newest seen + 1, epoch = the larger of newest seen + 1 and the seconds
+of its clock. Both are taken from every record that can be read, committed set or not, so that a number is never used
+twice; the clock is for a topic that was lost or made anew, whose readers still remember the epochs it had. A key counts
+as live when its last record is no tombstone; one that no snapshot names any more is a leftover, which the new writer
+takes away.
 """
 
 from headrace.schemas.assembly import SnapshotAssembler

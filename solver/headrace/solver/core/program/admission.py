@@ -6,7 +6,7 @@ For policies that do not know capacity: what they would overload is shed instead
 import numpy as np
 import numpy.typing as npt
 
-from headrace.solver.core.layout import Layout
+from headrace.solver.core.program.layout import Layout
 
 Floats = npt.NDArray[np.float64]
 

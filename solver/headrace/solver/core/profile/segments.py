@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from headrace.solver.core.fit_profile import lower_hull
-from headrace.solver.core.load_cost import LoadCost
+from headrace.solver.core.profile.fit_profile import lower_hull
+from headrace.solver.core.profile.load_cost import LoadCost
 
 Floats = npt.NDArray[np.float64]
 GRID = 512

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.schemas.weights import Reason
-from headrace.solver.core.layout import Floats, Layout
-from headrace.solver.core.plan import Plan
-from headrace.solver.core.predictions import FULL, Predictions
+from headrace.solver.core.program.layout import Floats, Layout
+from headrace.solver.core.program.plan import Plan
+from headrace.solver.core.program.predictions import FULL, Predictions
 
 MARGIN_MS = 1e-6
 

@@ -32,11 +32,11 @@ from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.fleet import LatencyProfile
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.weights import PPM, Reason, Snapshot
-from headrace.solver.core.json_reader import Reader
-from headrace.solver.core.load_cost import MS
-from headrace.solver.core.previous_weights import previous_snapshot
 from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
-from headrace.solver.core.setting_values import with_settings
+from headrace.solver.core.problem_file.json_reader import Reader
+from headrace.solver.core.problem_file.previous_weights import previous_snapshot
+from headrace.solver.core.problem_file.setting_values import with_settings
+from headrace.solver.core.profile.load_cost import MS
 from headrace.solver.settings import SolverSettings
 
 T = TypeVar("T")

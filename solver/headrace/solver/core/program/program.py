@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from headrace.solver.core.layout import Layout
 from headrace.solver.core.linear import LinearProgram
-from headrace.solver.core.plan import Curves
-from headrace.solver.core.sparse import component_labels, compressed_rows
+from headrace.solver.core.program.layout import Layout
+from headrace.solver.core.program.plan import Curves
+from headrace.solver.core.program.sparse import component_labels, compressed_rows
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.solver.core.layout import Layout
-from headrace.solver.core.plan import Plan
-from headrace.solver.core.predictions import predict
+from headrace.solver.core.program.layout import Layout
+from headrace.solver.core.program.plan import Plan
+from headrace.solver.core.program.predictions import predict
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ serve lists every engine, as the certificate of why it is refused, up to `MAX_LI
 from collections.abc import Sequence
 
 from headrace.schemas.weights import Excluded
-from headrace.solver.core.eligibility import exclusion, network_exclusion, row_exclusion
-from headrace.solver.core.layout import Layout
 from headrace.solver.core.problem import Row
+from headrace.solver.core.program.eligibility import exclusion, network_exclusion, row_exclusion
+from headrace.solver.core.program.layout import Layout
 
 MAX_LISTED = 500
 """Bound on one route's list: a record stays well below a topic's largest message."""

@@ -6,8 +6,8 @@ This is what the program's y columns say, made unique: a solver may break a tie 
 import numpy as np
 import numpy.typing as npt
 
-from headrace.solver.core.layout import Layout, sums
-from headrace.solver.core.plan import Curves
+from headrace.solver.core.program.layout import Layout, sums
+from headrace.solver.core.program.plan import Curves
 
 Floats = npt.NDArray[np.float64]
 

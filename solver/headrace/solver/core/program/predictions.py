@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.solver.core.layout import Floats, Layout
-from headrace.solver.core.load_cost import MS, latency_ms
-from headrace.solver.core.plan import Plan, utilisation
+from headrace.solver.core.profile.load_cost import MS, latency_ms
+from headrace.solver.core.program.layout import Floats, Layout
+from headrace.solver.core.program.plan import Plan, utilisation
 
 FULL = 1.0 - 1e-6
 """From this utilisation an engine counts as full."""

@@ -1,6 +1,6 @@
 """An explanation in three plain sentences: the price, what was rejected, what binds and what would help."""
 
-from headrace.solver.core.explanation import Alternative, Explanation
+from headrace.solver.core.why.explanation import Alternative, Explanation
 
 
 def three_sentences(e: Explanation, total_rps: float) -> tuple[str, str, str]:

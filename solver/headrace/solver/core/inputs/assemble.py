@@ -22,8 +22,8 @@ from headrace.schemas.ids import RouteKey
 from headrace.schemas.signals import Health
 from headrace.schemas.state import DemandState, EngineState, Invalid, NetworkState
 from headrace.schemas.weights import Reason
+from headrace.solver.core.inputs.state_view import StateView
 from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
-from headrace.solver.core.state_view import StateView
 from headrace.solver.settings import ClassSettings, SolverSettings
 
 _UNCONFIGURED = ClassSettings()

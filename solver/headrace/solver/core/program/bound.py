@@ -12,9 +12,9 @@ chords' slopes say too much, and pricing every engine as idle is the better boun
 import numpy as np
 import numpy.typing as npt
 
-from headrace.solver.core.layout import Layout
-from headrace.solver.core.plan import Curves, Prices
-from headrace.solver.core.program import Costs
+from headrace.solver.core.program.layout import Layout
+from headrace.solver.core.program.plan import Curves, Prices
+from headrace.solver.core.program.program import Costs
 
 Floats = npt.NDArray[np.float64]
 

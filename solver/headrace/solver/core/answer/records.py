@@ -4,8 +4,8 @@ import numpy as np
 
 from headrace.schemas.decisions import PoolDual, RouteDual, SolveRecord
 from headrace.schemas.weights import SnapshotCommit
-from headrace.solver.core.layout import Floats, Layout
-from headrace.solver.core.plan import Effort, Plan
+from headrace.solver.core.program.layout import Floats, Layout
+from headrace.solver.core.program.plan import Effort, Plan
 
 MAX_DUALS = 2000
 """Bound on the duals in one record, dearest first: a record stays far below a topic's largest message."""

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.schemas.weights import PPM, RouteWeights, Snapshot
-from headrace.solver.core.eligibility import engine_exclusion, row_exclusion
-from headrace.solver.core.load_cost import MS
 from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
+from headrace.solver.core.profile.load_cost import MS
+from headrace.solver.core.program.eligibility import engine_exclusion, row_exclusion
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -8,8 +8,8 @@ The reduced costs are computed here again, so nothing of the solver's own bookke
 
 import numpy as np
 
-from headrace.solver.core.layout import sums
 from headrace.solver.core.linear import Floats, LinearProgram, Solution
+from headrace.solver.core.program.layout import sums
 
 TOLERANCE = 1e-6
 """Relative: a tenth of what a weight can resolve (1 ppm)."""

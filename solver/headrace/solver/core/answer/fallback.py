@@ -8,8 +8,8 @@ be overloaded before all are; the network is ignored but for which engines are k
 import numpy as np
 
 from headrace.schemas.weights import FallbackTarget
-from headrace.solver.core.apportion import apportion
-from headrace.solver.core.layout import Ints, Layout
+from headrace.solver.core.answer.apportion import apportion
+from headrace.solver.core.program.layout import Ints, Layout
 
 MAX_TARGETS = 16
 """The fallback keeps the nearest this many engines."""

@@ -12,14 +12,14 @@ import numpy as np
 
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.weights import Excluded, Reason
-from headrace.solver.core.curves import curves_of
-from headrace.solver.core.eligibility import exclusion
-from headrace.solver.core.explain_words import three_sentences
-from headrace.solver.core.explanation import Explanation
-from headrace.solver.core.layout import Layout
-from headrace.solver.core.price_terms import binding_constraints, price_terms, rejected_alternatives, replica_worth
-from headrace.solver.core.refusals import Refusals
+from headrace.solver.core.answer.refusals import Refusals
+from headrace.solver.core.program.curves import curves_of
+from headrace.solver.core.program.eligibility import exclusion
+from headrace.solver.core.program.layout import Layout
 from headrace.solver.core.tick import Tick
+from headrace.solver.core.why.explain_words import three_sentences
+from headrace.solver.core.why.explanation import Explanation
+from headrace.solver.core.why.price_terms import binding_constraints, price_terms, rejected_alternatives, replica_worth
 
 
 def explain(

@@ -8,10 +8,10 @@ worth      = capacity of a replica x sum of width max(0, pool price - slope)    
 
 import numpy as np
 
-from headrace.solver.core.explanation import Alternative, PriceTerms
-from headrace.solver.core.layout import Floats, Layout
-from headrace.solver.core.plan import Curves, Plan
-from headrace.solver.core.predictions import FULL
+from headrace.solver.core.program.layout import Floats, Layout
+from headrace.solver.core.program.plan import Curves, Plan
+from headrace.solver.core.program.predictions import FULL
+from headrace.solver.core.why.explanation import Alternative, PriceTerms
 from headrace.solver.settings import SolverSettings
 
 SOME_RPS = 1e-9

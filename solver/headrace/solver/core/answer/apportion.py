@@ -6,8 +6,8 @@ Every engine gets the whole part of its quota; what is left goes, one each, to t
 import numpy as np
 
 from headrace.schemas.weights import PPM
-from headrace.solver.core.layout import Entries, Floats, Ints, Layout, sums
-from headrace.solver.core.plan import Plan
+from headrace.solver.core.program.layout import Entries, Floats, Ints, Layout, sums
+from headrace.solver.core.program.plan import Plan
 
 TIE_DIGITS = 6
 """Remainders that agree to this many digits of a ppm are a tie, so that the last bits of a sum decide nothing."""

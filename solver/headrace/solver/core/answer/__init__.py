@@ -1,0 +1,1 @@
+"""A plan to what is published: integer weights, reasons, refusals, fallback, retry budget, the decision record."""

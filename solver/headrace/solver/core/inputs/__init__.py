@@ -1,0 +1,1 @@
+"""Records of the state topics to a problem."""

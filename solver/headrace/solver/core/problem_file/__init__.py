@@ -1,0 +1,1 @@
+"""The JSON form of a problem, read with every fault at once."""

@@ -1,0 +1,1 @@
+"""A latency profile: fitted from measurements, turned into the cost of load, cut into chords."""
