@@ -12,6 +12,7 @@ from headrace.schemas.errors import HeadraceError
 from headrace.schemas.raw import RawRecord
 
 _ASK_S: Final = 10.0
+_RETRY_S: Final = 0.2
 
 
 class TopicUnreadableError(HeadraceError):
@@ -28,8 +29,8 @@ def sample_topic(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float)
     """
     consumer = Consumer(consumer_options(kafka))
     try:
-        ends = _assign(consumer, topic, limit)
-        records = _read(consumer, ends, limit, timeout_s)
+        waiting = _assign(consumer, topic, limit)
+        records = _read(consumer, waiting, limit, timeout_s)
     except KafkaException as error:
         raise TopicUnreadableError(f"topic {topic!r} at {kafka.bootstrap_servers}: {error}") from error
     finally:
@@ -37,25 +38,44 @@ def sample_topic(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float)
     return tuple(sorted(records, key=lambda record: (record.partition, record.offset)))
 
 
-def _assign(consumer: Consumer, topic: str, limit: int) -> dict[int, int]:
+def _assign(consumer: Consumer, topic: str, limit: int) -> set[int]:
     described: Any = consumer.list_topics(topic, timeout=_ASK_S).topics.get(topic)
     if described is None or described.error is not None or not described.partitions:
         raise TopicUnreadableError(f"there is no topic {topic!r}")
-    share = -(-limit // len(described.partitions))
-    starts: list[TopicPartition] = []
-    ends: dict[int, int] = {}
-    for number in sorted(described.partitions):
-        low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=_ASK_S)
-        if high > low:
-            starts.append(TopicPartition(topic, number, max(low, high - share)))
-            ends[number] = high
-    consumer.assign(starts)
-    return ends
+    bounds = {number: _bounds(consumer, topic, number) for number in sorted(described.partitions)}
+    shares = _shares({number: high - low for number, (low, high) in bounds.items()}, limit)
+    consumer.assign([TopicPartition(topic, n, bounds[n][1] - share) for n, share in shares.items()])
+    return set(shares)
 
 
-def _read(consumer: Consumer, ends: dict[int, int], limit: int, timeout_s: float) -> list[RawRecord]:
+def _bounds(consumer: Consumer, topic: str, number: int) -> tuple[int, int]:
+    """Give a partition's first and next offset; a leader that is being elected is waited for."""
+    deadline = time.monotonic() + _ASK_S
+    while True:
+        try:
+            return consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=_ASK_S)
+        except KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_S)
+
+
+def _shares(available: dict[int, int], limit: int) -> dict[int, int]:
+    """Give how many records to take of each partition that has any: as even as they allow, `limit` in all."""
+    shares: dict[int, int] = {}
+    left = limit
+    waiting = sorted((count, number) for number, count in available.items() if count)
+    for i, (count, number) in enumerate(waiting):
+        share = min(count, -(-left // (len(waiting) - i)))
+        if share:
+            shares[number] = share
+        left -= share
+    return shares
+
+
+def _read(consumer: Consumer, waiting: set[int], limit: int, timeout_s: float) -> list[RawRecord]:
+    # Only the end of a partition tells that it is read: the embedded broker's watermarks are wrong.
     records: list[RawRecord] = []
-    waiting = set(ends)
     deadline = time.monotonic() + timeout_s
     while waiting and len(records) < limit and time.monotonic() < deadline:
         message = consumer.poll(0.2)
@@ -67,8 +87,5 @@ def _read(consumer: Consumer, ends: dict[int, int], limit: int, timeout_s: float
                 waiting.discard(message.partition() or 0)
                 continue
             raise KafkaException(error)
-        record = raw_record(message)
-        records.append(record)
-        if record.offset + 1 >= ends[record.partition]:
-            waiting.discard(record.partition)
+        records.append(raw_record(message))
     return records

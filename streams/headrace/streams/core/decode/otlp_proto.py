@@ -4,7 +4,9 @@ A batch holds many resources and hundreds of points; its key is null by default,
 over partitions. One bad point is rejected, the batch goes on.
 """
 
+import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -31,6 +33,7 @@ from headrace.streams.core.decode.values import explicit, labels, scalar
 _Attributes = Sequence[Any]
 _Message = Any
 """A protobuf message; which one, its caller has found out by WhichOneof."""
+_Pairs = tuple[tuple[str, str], ...]
 _Histogram = Explicit | Exponential | None
 
 
@@ -45,7 +48,7 @@ def decode(record: RawRecord, options: DecodeOptions) -> Decoded:
     reader = _Batch(found, options, record.timestamp_ms)
     found.opened(len(message.resource_metrics))
     for resource_metrics in message.resource_metrics:
-        resource = _pairs(resource_metrics.resource.attributes)
+        resource = tuple(_pairs(resource_metrics.resource.attributes))
         reader.seen.clear()
         found.opened(len(resource_metrics.scope_metrics))
         for scope_metrics in resource_metrics.scope_metrics:
@@ -68,9 +71,9 @@ class _Batch:
         self._wanted = options.wanted
         self._otherwise_ms = otherwise_ms
         # Within a resource most points carry one of few attribute sets: each set is made into labels once.
-        self.seen: dict[tuple[tuple[str, str], ...], Labels] = {}
+        self.seen: dict[_Pairs, Labels] = {}
 
-    def read(self, metric: _Message, resource: list[tuple[str, str]]) -> None:
+    def read(self, metric: _Message, resource: _Pairs) -> None:
         shape = metric.WhichOneof("data")
         found, name = self._found, metric.name
         if shape is None:
@@ -98,11 +101,11 @@ class _Batch:
             index = len(found.points)
             found.points.append(Point(name, known, kind, temporality, time_ms, start_ms, value, histogram, unit, index))
 
-    def _labels(self, attributes: _Attributes, resource: list[tuple[str, str]]) -> Labels:
+    def _labels(self, attributes: _Attributes, resource: _Pairs) -> Labels:
         pairs = tuple(_pairs(attributes))
         known = self.seen.get(pairs)
         if known is None:
-            known = self.seen[pairs] = labels([*resource, *pairs])
+            known = self.seen[pairs] = _joined(resource, pairs)
         return known
 
 
@@ -121,7 +124,8 @@ def _number(point: _Message) -> tuple[float | None, _Histogram]:
     which = point.WhichOneof("value")
     if which is None:
         return None, None
-    return scalar(getattr(point, which), "value"), None
+    value: float = getattr(point, which)
+    return (float(value) if math.isfinite(value) else scalar(value, "value")), None
 
 
 def _explicit(point: _Message) -> tuple[float | None, _Histogram]:
@@ -156,6 +160,12 @@ _READERS = {
     "exponential_histogram": _exponential,
     "summary": _summary,
 }
+
+
+@lru_cache(maxsize=8_192)
+def _joined(resource: _Pairs, pairs: _Pairs) -> Labels:
+    """Give the labels of a series; the same ones come with every batch."""
+    return labels([*resource, *pairs])
 
 
 def _pairs(attributes: _Attributes) -> list[tuple[str, str]]:

@@ -57,7 +57,8 @@ def best_preset(points: Sequence[Point]) -> str | None:
     """Give the preset whose fields these points serve most; None where no preset knows one name."""
     names = Counter(point.name for point in points)
     scores: list[tuple[int, int, int, str]] = []
-    for preset in preset_names():
+    # Of equals the last by name is the newest version of its engine.
+    for preset in reversed(preset_names()):
         mapping = load_preset(preset)
         fields = sum(any(alias.name in names for alias in rule.aliases) for rule in mapping.rules)
         first_choice = sum(rule.aliases[0].name in names for rule in mapping.rules)
