@@ -23,7 +23,7 @@ def to_plain(record: object) -> dict[str, Any]:
 
 
 def from_plain(record_type: type[R], plain: Mapping[str, Any]) -> R:
-    """Build a record from what `to_plain` gave.
+    """Build a record from what `to_plain` gave; a field with a default may be absent, as in files of older versions.
 
     Raises:
         KeyError, TypeError, ValueError: a field is missing or of another kind; the message names it.
@@ -66,6 +66,7 @@ def _reader(record_type: type) -> Callable[[Mapping[str, Any]], Any]:
     if record_type in _readers:
         return _readers[record_type]
     fields: list[tuple[str, Callable[[Any], Any] | None]] = []
+    defaults = {f.name: f.default for f in dataclasses.fields(record_type) if f.default is not dataclasses.MISSING}
     for name, hint in typing.get_type_hints(record_type).items():
         inner, many = _item_type(hint)
         convert: Callable[[Any], Any] | None = None
@@ -79,6 +80,8 @@ def _reader(record_type: type) -> Callable[[Mapping[str, Any]], Any]:
             fields.append((name, None if convert is None else partial(_maybe, convert)))
 
     def read(plain: Mapping[str, Any]) -> object:
+        if defaults and not defaults.keys() <= plain.keys():
+            plain = {**defaults, **plain}
         return record_type(*[plain[name] if convert is None else convert(plain[name]) for name, convert in fields])
 
     _readers[record_type] = read

@@ -39,7 +39,11 @@ class LatencyState:
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """One engine as its signals tell it, as of `as_of_ms` (the end of its last closed pane, event time)."""
+    """One engine as its signals tell it, as of `as_of_ms` (the end of its last closed pane, event time).
+
+    `period_ms` is how long the newest signal's period was, `covered_ms` how much of the window is covered; None in
+    states of older writers.
+    """
 
     engine_id: str
     as_of_ms: int
@@ -59,6 +63,8 @@ class EngineState:
     late: int
     applied_offset: int
     panes: bytes
+    period_ms: int | None = None
+    covered_ms: int | None = None
 
     @property
     def key(self) -> bytes:

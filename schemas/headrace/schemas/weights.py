@@ -125,8 +125,40 @@ class InputOffsets:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineMemory:
+    """What the next tick must know of one engine; an engine that is as profiled, warm and unsuspected has none.
+
+    `trim_ppm` is how slow it is against its profile, `trim_step` the step of it that the program was given,
+    `penalty_ppm` the share of capacity an outlier is left. `away` it could take nothing at this tick; `returned_ms` is
+    None where it is warm. `score_error_ppm` is a feedback policy's own.
+    """
+
+    engine_id: str
+    trim_ppm: int = PPM
+    trim_step: int = 0
+    penalty_ppm: int = PPM
+    away: bool = False
+    returned_ms: int | None = None
+    score_error_ppm: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Protected:
+    """One protection that changed what the program was given, by which factor, and why."""
+
+    engine_id: str
+    protection: str
+    factor: float
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class SnapshotCommit:
-    """The last record of a snapshot's transaction: names the set, dates it, and extends the validity of all routes."""
+    """The last record of a snapshot's transaction: names the set, dates it, and extends the validity of all routes.
+
+    `remembered` and `protections` are sorted by engine. Memory travels in the snapshot, so that a restart, a standby
+    and a replay go on from the same.
+    """
 
     epoch: int
     version: int
@@ -142,6 +174,8 @@ class SnapshotCommit:
     policy: str
     policy_hash: str
     inputs: tuple[InputOffsets, ...]
+    remembered: tuple[EngineMemory, ...] = ()
+    protections: tuple[Protected, ...] = ()
 
     @property
     def key(self) -> bytes:

@@ -68,6 +68,7 @@ class EngineAccumulator:
         self.status = _NO_STATUS
         self.status_end_ms = -1
         self.dropped = False
+        self.period_ms: int | None = None
         self._number: dict[tuple[str, Metric], int] = {}
         self._names: list[bytes] = []
 
@@ -94,6 +95,7 @@ class EngineAccumulator:
             state.waiting,
             state.kv_usage,
         )
+        known.period_ms = state.period_ms
         return known
 
     def apply(self, signals: EngineSignals, offset: int, timestamp_ms: int) -> Outcome:
@@ -107,6 +109,8 @@ class EngineAccumulator:
         outcome = window.see(signals.period_end_ms, offset, timestamp_ms)
         if outcome is not Outcome.APPLIED:
             return outcome
+        if signals.period_end_ms == window.watermark_ms:
+            self.period_ms = signals.period_end_ms - signals.period_start_ms
         self._cover(signals.period_start_ms, signals.period_end_ms)
         self._count(signals)
         if signals.status is not None and signals.period_end_ms >= self.status_end_ms:
@@ -146,6 +150,8 @@ class EngineAccumulator:
             late=progress.late,
             applied_offset=progress.applied_offset,
             panes=self._pack(panes),
+            period_ms=self.period_ms,
+            covered_ms=covered_total,
         )
 
     def _cover(self, start_ms: int, end_ms: int) -> None:
