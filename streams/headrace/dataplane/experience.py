@@ -12,7 +12,7 @@ from headrace.dataplane.guards.contract import AttemptOutcome, Detector, Sample
 from headrace.dataplane.guards.ejection import Ejection, eject
 from headrace.dataplane.guards.errors import ErrorCusum
 from headrace.dataplane.guards.first_token import FirstTokenCusum
-from headrace.dataplane.guards.throttle import Tally, counted, fraction
+from headrace.dataplane.guards.throttle import Tally, counted, fraction, taken_back
 from headrace.dataplane.settings import GuardSettings
 
 NEVER_MS: Final = 1 << 62
@@ -33,11 +33,18 @@ class Experience:
         self._ejections: dict[str, Ejection] = {}
         self._tallies: dict[str, Tally] = {}
 
-    def learn(self, engine_id: str, sample: Sample, now_ms: int) -> bool:
+    def send(self, engine_id: str, now_ms: int) -> None:
+        """Note that an attempt is sent; `learn` is then to be told that it had begun."""
+        self._count(engine_id, AttemptOutcome.OK, now_ms)
+
+    def learn(self, engine_id: str, sample: Sample, now_ms: int, *, begun: bool = False) -> bool:
         """Fold one sample in; says whether somebody is now left out or throttled for it."""
-        window_ms = self._settings.throttle_window_ms
-        tally = self._tallies[engine_id] = counted(self._tallies.get(engine_id), sample.outcome, now_ms, window_ms)
-        rejects = sample.outcome is AttemptOutcome.REJECTED and self._fraction(tally, now_ms) > 0
+        rejected = sample.outcome is AttemptOutcome.REJECTED
+        if not begun:
+            self._count(engine_id, sample.outcome, now_ms)
+        elif rejected and (tally := self._tallies.get(engine_id)) is not None:
+            self._tallies[engine_id] = taken_back(tally)
+        rejects = rejected and engine_id in self.throttled(now_ms)
         before = self._ejections.get(engine_id)
         if before is not None and now_ms < before.until_ms:
             return rejects  # answers to what was sent before the ejection are no further evidence
@@ -53,10 +60,14 @@ class Experience:
         self._scores[engine_id] = learnt
         return rejects
 
-    def kept_back(self, engine_id: str, now_ms: int) -> None:
-        """Count a request that throttling kept from an engine: it would have been one more."""
-        window_ms = self._settings.throttle_window_ms
-        self._tallies[engine_id] = counted(self._tallies.get(engine_id), None, now_ms, window_ms)
+    def keep_back(self, engines: Collection[str], now_ms: int) -> None:
+        """Count a request that was sent to none of these engines, since all throttle: it would have been one more."""
+        for engine_id in engines:
+            self._count(engine_id, None, now_ms)
+
+    def _count(self, engine_id: str, outcome: AttemptOutcome | None, now_ms: int) -> None:
+        tally, window_ms = self._tallies.get(engine_id), self._settings.throttle_window_ms
+        self._tallies[engine_id] = counted(tally, outcome, now_ms, window_ms)
 
     def ejections(self, now_ms: int) -> tuple[Ejection, ...]:
         """Give the ejections that last at this instant, by engine."""

@@ -7,6 +7,7 @@ keeps it while the route exists.
 from collections import deque
 
 from headrace.dataplane.guards.in_flight import InFlight
+from headrace.dataplane.installation import RouteName
 from headrace.dataplane.retry_budget import RetryBudget
 from headrace.dataplane.route_table import RouteTable
 from headrace.dataplane.settings import DataPlaneSettings
@@ -50,12 +51,25 @@ class LiveRoute:
         in_flight: its requests under way.
         released: its sessions that were let go.
         mix: new and established conversations, as of the last snapshot.
+        crowded_sign, released_sign: what the router's watch is told where there are such engines, or sessions.
         shed_ratios: what is shed of (new, established) ones; fixed from snapshot to snapshot.
     """
 
-    __slots__ = ("_established", "_new", "budget", "in_flight", "mix", "released", "shed_ratios")
+    __slots__ = (
+        "_established",
+        "_new",
+        "budget",
+        "crowded_sign",
+        "in_flight",
+        "mix",
+        "released",
+        "released_sign",
+        "shed_ratios",
+    )
 
-    def __init__(self, settings: DataPlaneSettings) -> None:
+    def __init__(self, settings: DataPlaneSettings, name: RouteName) -> None:
+        self.crowded_sign = f"crowded {name}"
+        self.released_sign = f"released {name}"
         self.budget = RetryBudget(settings.retry_burst)
         self.in_flight = InFlight(settings.guards)
         self.released = Released(settings.guards.released_max)

@@ -83,7 +83,7 @@ class Router:
         """
         made = install(snapshot, self.cluster, self.settings, self._installed)
         if isinstance(made, Installation):
-            live = {name: self._live.get(name) or LiveRoute(self.settings) for name in made.tables}
+            live = {name: self._live.get(name) or LiveRoute(self.settings, name) for name in made.tables}
             for name, table in made.tables.items():
                 live[name].install(table)
             self._live = live
@@ -188,14 +188,17 @@ class Router:
         table, live = self._known(model, request_class)
         if table is not None and live is not None and routed and not retry:
             live.budget.earn(table.weights.retry_ratio)
-        if outcome is not None:
-            self._learn(model, request_class, decision, Sample(outcome, ttft_s), now_ms)
+        if decision.reason is DecisionReason.THROTTLED and table is not None:
+            self._watch.experience.keep_back(table.ppm, now_ms)
+        if outcome is not None and decision.engine_id is not None:
+            self._learn(model, request_class, decision.engine_id, Sample(outcome, ttft_s), now_ms, begun=False)
 
-    def begin(self, model: str, request_class: str, decision: Decision) -> None:
+    def begin(self, model: str, request_class: str, decision: Decision, *, now_ms: int) -> None:
         """Note that an attempt is sent to the decision's engine: each one is to be ended once."""
         live = self._live.get((model, request_class))
-        if live is not None and decision.engine_id is not None and live.in_flight.begin(decision.engine_id):
-            self._watch.sign(f"crowded {model}|{request_class}", shown=bool(live.in_flight.crowded_for_new))
+        if live is not None and decision.engine_id is not None:
+            live.in_flight.begin(decision.engine_id)
+            self._watch.begin(decision.engine_id, live, now_ms)
 
     def end(  # noqa: PLR0913 - what is known of an attempt when it is over; a caller gives what it knows
         self,
@@ -209,12 +212,14 @@ class Router:
         now_ms: int,
     ) -> None:
         """Note that an attempt is over, and let the guards learn from it; latencies as seen from here."""
+        if decision.engine_id is None:
+            return
+        self.latencies.note(decision.engine_id, model, ttft_s, tbot_s, now_ms)
         live = self._live.get((model, request_class))
-        if live is not None and decision.engine_id is not None and live.in_flight.end(decision.engine_id):
-            self._watch.sign(f"crowded {model}|{request_class}", shown=bool(live.in_flight.crowded_for_new))
-        if decision.engine_id is not None:
-            self.latencies.note(decision.engine_id, model, ttft_s, tbot_s, now_ms)
-        self._learn(model, request_class, decision, Sample(outcome, ttft_s), now_ms)
+        begun = live is not None and live.in_flight.end(decision.engine_id)
+        if live is not None and begun:
+            self._watch.look_at_crowd(live)
+        self._learn(model, request_class, decision.engine_id, Sample(outcome, ttft_s), now_ms, begun=begun)
 
     def may_retry(self, model: str, request_class: str, tried: Collection[str]) -> Retry:
         """Ask to send a failed request again, before its first byte, to another engine: `route(exclude=tried)`.
@@ -232,13 +237,13 @@ class Router:
         installed, name = self._installed, (model, request_class)
         return (None if installed is None else installed.tables.get(name)), self._live.get(name)
 
-    def _learn(self, model: str, request_class: str, decision: Decision, sample: Sample, now_ms: int) -> None:
-        engine_id, (table, _) = decision.engine_id, self._known(model, request_class)
-        if engine_id is None:
-            return
+    def _learn(
+        self, model: str, request_class: str, engine_id: str, sample: Sample, now_ms: int, *, begun: bool
+    ) -> None:
+        table, _ = self._known(model, request_class)
         if table is not None and sample.ttft_s is not None:
             sample = Sample(sample.outcome, sample.ttft_s, table.expected_ttft_s.get(engine_id))
-        self._watch.learn(engine_id, sample, now_ms)
+        self._watch.learn(engine_id, sample, now_ms, begun=begun)
 
     def _point(self, key: bytes | str | None) -> int:
         """Give the session's place on the circle of 64 bits."""
@@ -277,14 +282,13 @@ class Router:
             out = self._watch.left_out(table, asked, live, now_ms)
         if asked.hint is not None and asked.hint in table.by_hint and asked.hint not in out.barred:
             return table.by_hint[asked.hint]
-        home = table.by_slot[table.slots[asked.point % table.size]]
-        if out.throttled and home.engine_id in out.throttled:
-            self._watch.experience.kept_back(str(home.engine_id), now_ms)
         released_to = live.released.get(asked.point) if live is not None and asked.keyed else None
         decision = detour(table, asked.point, out, self.settings.rehash_max, released_to)
-        if decision.reason is DecisionReason.RELEASED and live is not None and asked.keyed:
+        if decision.reason is not DecisionReason.RELEASED or live is None or not asked.keyed:
+            return decision
+        if released_to is None or (released_to not in out.avoided and released_to not in out.throttled):
             live.released.put(asked.point, str(decision.engine_id))
-            self._watch.sign(f"released {table.name}", shown=True)
+            self._watch.sign(live.released_sign, shown=True)
         return decision
 
     def _by_stale_snapshot(self, table: RouteTable, asked: Asked, now_ms: int) -> Decision:

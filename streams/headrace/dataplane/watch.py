@@ -56,11 +56,23 @@ class Watch:
         self.sign(f"down {engine_id}", shown=not up)
         self._changed()
 
-    def learn(self, engine_id: str, sample: Sample, now_ms: int) -> None:
-        """Take note of what an attempt met."""
-        if self.experience.learn(engine_id, sample, now_ms):
+    def learn(self, engine_id: str, sample: Sample, now_ms: int, *, begun: bool) -> None:
+        """Take note of what an attempt met; `begun` where its sending was noted."""
+        if self.experience.learn(engine_id, sample, now_ms, begun=begun):
             self.signs.add(_SUSPICION)
             self._changed()
+
+    def begin(self, engine_id: str, live: LiveRoute, now_ms: int) -> None:
+        """Take note that an attempt of a route is sent."""
+        self.experience.send(engine_id, now_ms)
+        self.look_at_crowd(live)
+
+    def look_at_crowd(self, live: LiveRoute) -> None:
+        """Show whether a route has crowded engines."""
+        if live.in_flight.crowded_for_new:
+            self.signs.add(live.crowded_sign)
+        elif live.crowded_sign in self.signs:
+            self.signs.discard(live.crowded_sign)
 
     def sign(self, what: str, *, shown: bool) -> None:
         """Show a sign, or take it away."""

@@ -153,12 +153,29 @@ def test_an_engine_that_rejects_is_asked_by_fewer_sessions_and_the_same_ones() -
     assert made.ejections(NOW_MS) == ()
 
 
-def test_sessions_kept_back_count_as_asked_so_the_throttle_holds_while_they_are_many() -> None:
+def test_what_is_under_way_counts_as_accepted_so_late_answers_throttle_nobody() -> None:
+    # 20 requests are sent; 8 are rejected at once and the others are still at work: 20 - 2 x 12 is below zero.
     made = router()
-    tell(made, "a", REJECTED, times=30)
-    before = made.throttled(NOW_MS)["a"]
-    engines(made)
-    assert made.throttled(NOW_MS)["a"] > before
+    crowd(made, "a", 20)
+    tell(made, "a", REJECTED, times=8)
+    assert made.throttled(NOW_MS) == {}
+    # (20 - 2 x 9) / (20 + 10)
+    tell(made, "a", REJECTED, times=3)
+    assert made.throttled(NOW_MS) == {"a": pytest.approx(2 / 30)}
+    tell(made, "a", OK, times=9)
+    assert made.throttled(NOW_MS) == {"a": pytest.approx(2 / 30)}
+
+
+def test_asking_changes_no_throttle_and_reporting_what_was_throttled_everywhere_does() -> None:
+    made = router(shares(a=1, b=1))
+    for engine in "ab":
+        tell(made, engine, REJECTED, times=30)
+    before = made.throttled(NOW_MS)
+    throttled = [d for key in KEYS if (d := ask(made, key)).reason is DecisionReason.THROTTLED]
+    assert made.throttled(NOW_MS) == before == {"a": pytest.approx(30 / 40), "b": pytest.approx(30 / 40)}
+    for decision in throttled[:60]:
+        made.report(MODEL, "default", decision, now_ms=NOW_MS)
+    assert made.throttled(NOW_MS) == {"a": pytest.approx(90 / 100), "b": pytest.approx(90 / 100)}
 
 
 def test_rejections_are_forgotten_in_time() -> None:
@@ -186,7 +203,7 @@ def test_where_every_engine_rejects_the_throttled_share_is_shed_and_says_when_to
 
 def crowd(made: Router, engine: str, requests: int) -> None:
     for _ in range(requests):
-        made.begin(MODEL, "default", Decision(Outcome.ROUTED, engine, None, DecisionReason.SLOT))
+        made.begin(MODEL, "default", Decision(Outcome.ROUTED, engine, None, DecisionReason.SLOT), now_ms=NOW_MS)
 
 
 def test_a_crowded_engine_lets_new_sessions_go_and_they_stay_where_they_went() -> None:
@@ -235,7 +252,7 @@ def test_where_the_only_other_engine_is_crowded_the_crowd_is_ignored() -> None:
 def test_in_flight_of_a_route_that_is_not_known_is_nothing() -> None:
     made = router()
     unknown = Decision(Outcome.ROUTED, "a", None, DecisionReason.SLOT)
-    made.begin("other", "default", unknown)
+    made.begin("other", "default", unknown, now_ms=NOW_MS)
     made.end("other", "default", unknown, OK, now_ms=NOW_MS)
     assert made.in_flight("other", "default", "a") == 0
 
@@ -243,7 +260,7 @@ def test_in_flight_of_a_route_that_is_not_known_is_nothing() -> None:
 def test_a_refusal_begins_nothing_and_teaches_nothing() -> None:
     made = router()
     refused = made.route("other", now_ms=NOW_MS)
-    made.begin(MODEL, "default", refused)
+    made.begin(MODEL, "default", refused, now_ms=NOW_MS)
     made.end(MODEL, "default", refused, ERROR, now_ms=NOW_MS)
     assert made.ejections(NOW_MS) == ()
 

@@ -51,35 +51,34 @@ class InFlight:
         under_way = self._at.get(engine_id)
         return 0 if under_way is None else len(under_way)
 
-    def begin(self, engine_id: str) -> bool:
-        """Note a request sent; says whether the crowded engines have changed."""
+    def begin(self, engine_id: str) -> None:
+        """Note a request sent."""
         self._all.append(None)
         self._at.setdefault(engine_id, deque()).append(None)
-        return self._look_at(engine_id)
+        self._look_at(engine_id)
 
     def end(self, engine_id: str) -> bool:
-        """Note that one has ended; says whether the crowded engines have changed."""
+        """Note that one has ended; says whether it had begun."""
         try:
             self._at[engine_id].pop()
             self._all.pop()
         except (KeyError, IndexError):
             return False
-        return self._look_at(engine_id)
+        self._look_at(engine_id)
+        return True
 
-    def _look_at(self, engine_id: str) -> bool:
-        if not self.crowded_for_new and not self._above(engine_id, self._settings.in_flight_new):
-            return False
-        return self._look({engine_id, *self.crowded_for_new})
+    def _look_at(self, engine_id: str) -> None:
+        if self.crowded_for_new or self._above(engine_id, self._settings.in_flight_new):
+            self._look({engine_id, *self.crowded_for_new})
 
-    def _look(self, engines: set[str] | frozenset[str]) -> bool:
+    def _look(self, engines: set[str] | frozenset[str]) -> None:
         for_new = frozenset(e for e in engines if self._above(e, self._settings.in_flight_new))
         crowded = frozenset(e for e in for_new if self._above(e, self._settings.in_flight_established))
-        changed = False  # the same sets stay the same objects, by which the router knows them
+        # Equal sets stay the same objects, by which the router knows them.
         if for_new != self.crowded_for_new:
-            self.crowded_for_new, changed = for_new, True
+            self.crowded_for_new = for_new
         if crowded != self.crowded:
-            self.crowded, changed = crowded, True
-        return changed
+            self.crowded = crowded
 
     def _above(self, engine_id: str, factor: float) -> bool:
         here = self.count(engine_id) + 1

@@ -2,10 +2,11 @@
 
     fraction = max(0, (requests - k accepts) / (requests + 10)),   both counted with weight exp(-age / window)
 
-`requests` counts what was sent and what was kept back, `accepts` what was not rejected. At k = 2 an engine that takes
-half of what it is sent is left alone; one that takes nothing is soon asked by few sessions only, and these are how its
-recovery is noticed. The 10 keeps single rejections from counting; the fading forgets. A session is kept from the engine
-where the low 32 bits of its hash are below the fraction, so the same sessions are, and more of them as it grows.
+`requests` counts what was sent, and what was not because every engine throttles; `accepts` what was sent and has not
+been rejected: an engine says no at once and answers late, so what is under way counts as accepted. At k = 2 an engine
+that takes half of what it is sent is left alone; one that takes nothing is soon asked by few sessions only, and these
+are how its recovery is noticed. The 10 keeps single rejections from counting; the fading forgets. A session is kept
+from the engine where the low 32 bits of its hash are below the fraction: always the same ones, more as it grows.
 
 Source: Site Reliability Engineering (2016), chapter 21, "Client-side throttling".
 """
@@ -46,6 +47,11 @@ def counted(tally: Tally | None, outcome: AttemptOutcome | None, now_ms: int, wi
         tally = faded(tally, now_ms, window_ms)
     accepted = outcome is not None and outcome is not AttemptOutcome.REJECTED
     return Tally(tally.requests + 1, tally.accepts + accepted, tally.at_ms)
+
+
+def taken_back(tally: Tally) -> Tally:
+    """Give the counts after one request that was counted as accepted when it was sent turned out to be rejected."""
+    return Tally(tally.requests, max(0.0, tally.accepts - 1), tally.at_ms)
 
 
 def fraction(tally: Tally, now_ms: int, k: float, window_ms: int) -> float:
