@@ -35,6 +35,9 @@ class SolverSettings:
         engine_cost: `convex` counts network and engine latency; `none` the network alone, within hard capacity.
         ageing_after_ms: silence after which an engine's usable capacity begins to fade.
         expired_after_ms: silence after which an engine is excluded as STALE.
+        missed_ageing: reports missed after which an engine begins to fade, where its period is known.
+        missed_expired: reports missed after which it is excluded.
+        lost_after_ms: silence of all engines together after which their telemetry counts as lost.
         degraded_factor: share of capacity left to an engine that calls itself DEGRADED.
         headroom_load: share of effective capacity above which the headroom price is added.
         headroom_price_ms: surcharge on the segments above `headroom_load`, ms per request.
@@ -57,6 +60,9 @@ class SolverSettings:
     engine_cost: Literal["convex", "none"] = "convex"
     ageing_after_ms: Annotated[int, Ge(500)] = 5_000
     expired_after_ms: Annotated[int, Ge(1_000)] = 15_000
+    missed_ageing: Annotated[float, Ge(1), Le(100)] = 3.0
+    missed_expired: Annotated[float, Ge(1), Le(100)] = 6.0
+    lost_after_ms: Annotated[int, Ge(1_000), Le(600_000)] = 30_000
     degraded_factor: Annotated[float, Ge(0), Le(1)] = 0.5
     headroom_load: Annotated[float, Gt(0), Le(1)] = 0.95
     headroom_price_ms: Annotated[float, Ge(0), Le(1e6)] = 0.0
@@ -74,8 +80,9 @@ class SolverSettings:
         Raises:
             InvalidInputError: an interval is upside down, or a snapshot would expire before the next one.
         """
-        ordered = (
+        ordered: tuple[tuple[str, float, str, float], ...] = (
             ("ageing_after_ms", self.ageing_after_ms, "expired_after_ms", self.expired_after_ms),
+            ("missed_ageing", self.missed_ageing, "missed_expired", self.missed_expired),
             ("retry_load_low", self.retry_load_low, "retry_load_high", self.retry_load_high),
             ("2 x period_ms", 2 * self.period_ms, "ttl_ms", self.ttl_ms),
         )

@@ -15,6 +15,8 @@ from headrace.solver.core.problem import Engine, Problem
 from headrace.solver.settings import ClassSettings, SolverSettings
 from solver_inputs import NOW_MS, TOPICS, demand_state, engine_state, network_state, profile, raw, spec
 
+VOICE = engine_state("voice")
+"""An engine that speaks at the tick's own time: the silence of others is counted against it."""
 SETTINGS = SolverSettings(ageing_after_ms=5_000, expired_after_ms=15_000, degraded_factor=0.5)
 
 
@@ -46,7 +48,7 @@ EXCLUDED = {
     Reason.DRAINED: (spec("e1", drain=True), profile(), engine_state("e1")),
     Reason.NO_PROFILE: (spec("e1", profile_id="unknown"), profile(), engine_state("e1")),
     Reason.NO_STATE: (spec("e1"), profile()),
-    Reason.STALE: (spec("e1"), profile(), engine_state("e1", NOW_MS - 15_000)),
+    Reason.STALE: (spec("e1"), profile(), engine_state("e1", NOW_MS - 15_000), VOICE),
     Reason.INVALID_STATE: (spec("e1"), profile(), engine_state("e1", invalid=Invalid.LOW_COVERAGE, coverage=0.2)),
     Reason.UNHEALTHY: (spec("e1"), profile(), engine_state("e1", health=Health.UNHEALTHY)),
     Reason.NO_READY_REPLICA: (spec("e1"), profile(), engine_state("e1", replicas_ready=0)),
@@ -79,7 +81,7 @@ def test_the_operators_word_comes_before_what_the_engine_says() -> None:
     [(-2_000, 1.0), (0, 1.0), (5_000, 1.0), (7_500, 0.75), (10_000, 0.5), (14_999, 0.0001)],
 )
 def test_usable_capacity_fades_in_a_straight_line_from_ageing_to_expired(silence_ms: int, factor: float) -> None:
-    engine = engine_of(spec("e1"), profile(), engine_state("e1", NOW_MS - silence_ms))
+    engine = engine_of(spec("e1"), profile(), engine_state("e1", NOW_MS - silence_ms), VOICE)
     assert engine.exclusion is None
     assert engine.factor == pytest.approx(factor)
     assert (engine.factor_sentence == "") == (factor == 1.0)
@@ -87,13 +89,13 @@ def test_usable_capacity_fades_in_a_straight_line_from_ageing_to_expired(silence
 
 def test_where_ageing_and_expiry_are_one_there_is_a_cliff_and_no_division_by_zero() -> None:
     settings = SolverSettings(ageing_after_ms=15_000, expired_after_ms=15_000)
-    (before,) = problem_of(spec("e1"), profile(), engine_state("e1", NOW_MS - 14_999), settings=settings).engines
-    (after,) = problem_of(spec("e1"), profile(), engine_state("e1", NOW_MS - 15_001), settings=settings).engines
+    (before,) = problem_of(spec("e1"), profile(), engine_state("e1", NOW_MS - 14_999), VOICE, settings=settings).engines
+    (after,) = problem_of(spec("e1"), profile(), engine_state("e1", NOW_MS - 15_001), VOICE, settings=settings).engines
     assert (before.capacity_rps, after.capacity_rps) == (100.0, 0.0)
 
 
 def test_a_degraded_and_ageing_engine_pays_for_both() -> None:
-    engine = engine_of(spec("e1"), profile(), engine_state("e1", NOW_MS - 10_000, health=Health.DEGRADED))
+    engine = engine_of(spec("e1"), profile(), engine_state("e1", NOW_MS - 10_000, health=Health.DEGRADED), VOICE)
     assert engine.capacity_rps == 25.0
     assert engine.factor_sentence == "degraded: 50 % of capacity; silent for 10.0 s: 50 % of capacity"
 

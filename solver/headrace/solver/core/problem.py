@@ -32,11 +32,29 @@ class Exclusion:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """What an engine's own signals say of its window; latencies are of whole requests, waiting in its queue included.
+
+    Attributes:
+        rate_rps: requests that it finished.
+        latency_s: mean over the window, at the output length of its profile.
+        smoothed_s: the same, smoothed: what a feedback policy steers by.
+        samples: requests behind the means.
+    """
+
+    rate_rps: float
+    latency_s: float
+    smoothed_s: float
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """One engine as this tick sees it.
 
     `factor` (0..1) scales capacity for health, staleness and penalties; `factor_sentence` says by what. `exclusion` is
-    not None where the engine is out, whatever its capacity.
+    not None where the engine is out, whatever its capacity. `measured` is None where it has had no traffic, or none that
+    is told apart by model, or is silent: nothing is known of its speed now.
     """
 
     engine_id: str
@@ -51,6 +69,7 @@ class Engine:
     factor: float = 1.0
     factor_sentence: str = ""
     exclusion: Exclusion | None = None
+    measured: Measured | None = None
 
     @property
     def capacity_rps(self) -> float:

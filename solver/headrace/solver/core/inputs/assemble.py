@@ -1,15 +1,12 @@
 """View of the state -> Problem: who may take traffic at `now_ms`, with how much capacity, and what is demanded.
 
-    silence = now_ms - last_signal_ms            ready      = replicas_ready, else replicas_reporting, else 1 (named)
-    ageing  = 1                                            silence <= ageing_after_ms
-            = (expired - silence) / (expired - ageing)     in between
-            = engine excluded, STALE                       silence >= expired_after_ms
-    factor  = ageing x (degraded_factor if DEGRADED else 1)
+    ready   = replicas_ready, else replicas_reporting, else 1 (named)
+    factor  = what silence leaves of it x (degraded_factor if DEGRADED else 1)
     rows    = clusters seen x models of the fleet x classes configured, and every route that was demanded
     demand  = smoothed_rps; 0 where it was never measured, or its gateway is silent for expired_after_ms
 
-The same records give the same problem whatever order they came in. Silence is judged here and nowhere else, at the
-tick's own time, so that a replay judges the same.
+The same records give the same problem whatever order they came in. `silence` says when an engine counts as silent; it
+is judged at the tick's own time, so that a replay judges the same.
 
 A round trip is kept as it was last measured however long the probes are silent: distance does not change because
 nobody looks. All probes lost is None; a link never measured is absent.
@@ -22,6 +19,8 @@ from headrace.schemas.ids import RouteKey
 from headrace.schemas.signals import Health
 from headrace.schemas.state import DemandState, EngineState, Invalid, NetworkState
 from headrace.schemas.weights import Reason
+from headrace.solver.core.inputs.measure import measure
+from headrace.solver.core.inputs.silence import Hearing, hearing_of
 from headrace.solver.core.inputs.state_view import StateView
 from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
 from headrace.solver.settings import ClassSettings, SolverSettings
@@ -39,9 +38,10 @@ def assemble(view: StateView, settings: SolverSettings, now_ms: int) -> Problem:
         settings: staleness bounds, the share left to a degraded engine, the request classes.
         now_ms: the tick's time; silence is measured against it, and a signal from its future counts as fresh.
     """
+    hearing = hearing_of(view, settings, now_ms)
     return Problem(
-        rows=tuple(_rows(view, settings, now_ms)),
-        engines=tuple(_engine(view, spec, settings, now_ms) for _, spec in sorted(view.specs.items())),
+        rows=tuple(_rows(view, settings, hearing)),
+        engines=tuple(_engine(view, spec, settings, hearing) for _, spec in sorted(view.specs.items())),
         network_s=dict(_network(view)),
         profiles={profile.profile_id: profile for _, profile in sorted(view.profiles.items())},
         inputs=view.inputs,
@@ -60,11 +60,11 @@ def lost_telemetry(problem: Problem) -> str | None:
     return f"telemetry lost: none of {len(judged)} engines is heard of, the last weights stand"
 
 
-def _engine(view: StateView, spec: EngineSpec, settings: SolverSettings, now_ms: int) -> Engine:
+def _engine(view: StateView, spec: EngineSpec, settings: SolverSettings, hearing: Hearing) -> Engine:
     state, profile = view.engines.get(spec.key), view.profiles.get(spec.profile_id.encode())
-    exclusion = _exclusion(spec, state, profile, settings, now_ms)
+    exclusion = _exclusion(spec, state, profile, hearing)
     ready, ready_sentence = _ready(state)
-    factor, sentences = _factor(state, settings, now_ms)
+    factor, sentences = _factor(state, settings, hearing)
     capacity = spec.capacity_rps_per_replica
     if capacity is None:
         capacity = 0.0 if profile is None else profile.capacity_rps
@@ -81,6 +81,7 @@ def _engine(view: StateView, spec: EngineSpec, settings: SolverSettings, now_ms:
         factor=factor,
         factor_sentence="; ".join([*ready_sentence, *sentences]),
         exclusion=exclusion,
+        measured=None if exclusion or state is None or profile is None else measure(state, profile),
     )
 
 
@@ -88,8 +89,7 @@ def _exclusion(
     spec: EngineSpec,
     state: EngineState | None,
     profile: LatencyProfile | None,
-    settings: SolverSettings,
-    now_ms: int,
+    hearing: Hearing,
 ) -> Exclusion | None:
     """Give the first reason that applies: the operator's word first, then silence, then what the engine says."""
     if spec.drain:
@@ -98,10 +98,9 @@ def _exclusion(
         return Exclusion(Reason.NO_PROFILE, f"profile {spec.profile_id} is not known")
     if state is None or state.invalid is Invalid.NO_SIGNAL_YET:
         return Exclusion(Reason.NO_STATE, "no signal of it has been seen yet")
-    silence_ms = _silence_ms(state, now_ms)
-    if silence_ms >= settings.expired_after_ms:
-        limit = f"expired_after_ms is {settings.expired_after_ms}"
-        return Exclusion(Reason.STALE, f"silent for {silence_ms / 1000:.1f} s; {limit}")
+    stale = hearing.stale(state)
+    if stale is not None:
+        return Exclusion(Reason.STALE, stale)
     if state.invalid is not Invalid.NO:
         covered = f"{100 * state.coverage:.0f} % of its window is covered"
         return Exclusion(Reason.INVALID_STATE, f"its state is not valid: {state.invalid}, {covered}")
@@ -123,36 +122,26 @@ def _ready(state: EngineState | None) -> tuple[int, list[str]]:
     return 1, ["ready replicas not measured: 1 is assumed"]
 
 
-def _factor(state: EngineState | None, settings: SolverSettings, now_ms: int) -> tuple[float, list[str]]:
+def _factor(state: EngineState | None, settings: SolverSettings, hearing: Hearing) -> tuple[float, list[str]]:
     if state is None:
         return 0.0, []
     factor, sentences = 1.0, list[str]()
     if state.health is Health.DEGRADED:
         factor *= settings.degraded_factor
         sentences.append(f"degraded: {100 * settings.degraded_factor:.0f} % of capacity")
-    silence_ms = _silence_ms(state, now_ms)
-    if silence_ms > settings.ageing_after_ms:
-        fade = _fade(silence_ms, settings)
+    fade = hearing.left(state)
+    if fade < 1.0:
         factor *= fade
-        sentences.append(f"silent for {silence_ms / 1000:.1f} s: {100 * fade:.0f} % of capacity")
+        silent_s = hearing.silence_ms(state) / 1000
+        sentences.append(f"silent for {silent_s:.1f} s: {100 * fade:.0f} % of capacity")
     return factor, sentences
 
 
-def _fade(silence_ms: int, settings: SolverSettings) -> float:
-    """Give the share of capacity left after more than `ageing_after_ms` of silence."""
-    left_ms = settings.expired_after_ms - silence_ms
-    return left_ms / (settings.expired_after_ms - settings.ageing_after_ms) if left_ms > 0 else 0.0
-
-
-def _silence_ms(state: EngineState | DemandState, now_ms: int) -> int:
-    return max(0, now_ms - state.last_signal_ms)
-
-
-def _rows(view: StateView, settings: SolverSettings, now_ms: int) -> Iterator[Row]:
+def _rows(view: StateView, settings: SolverSettings, hearing: Hearing) -> Iterator[Row]:
     models = {model for spec in view.specs.values() for model in spec.models}
     clusters = {state.cluster for state in view.demands.values()}
     clusters.update(state.from_cluster for state in view.links.values())
-    demand = {state.route: _demand_rps(state, settings, now_ms) for state in view.demands.values()}
+    demand = {state.route: _demand_rps(state, hearing) for state in view.demands.values()}
     routes = {RouteKey(c, m, k) for c in clusters for m in models for k in settings.classes}
     # A route nobody configured stays while its model is served, so that its next request finds weights; a model that
     # no engine serves is refused by name while it is asked for, and then forgotten.
@@ -168,9 +157,9 @@ def _rows(view: StateView, settings: SolverSettings, now_ms: int) -> Iterator[Ro
         )
 
 
-def _demand_rps(state: DemandState, settings: SolverSettings, now_ms: int) -> float | None:
+def _demand_rps(state: DemandState, hearing: Hearing) -> float | None:
     """Give the demand, or None where it is not known at this time."""
-    if state.invalid is not Invalid.NO or _silence_ms(state, now_ms) >= settings.expired_after_ms:
+    if state.invalid is not Invalid.NO or hearing.demand_expired(state):
         return None
     return state.smoothed_rps
 

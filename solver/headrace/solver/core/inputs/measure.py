@@ -1,0 +1,52 @@
+"""An engine's state -> what it does now: finished requests per second, and how long one takes.
+
+    latency = TTFT + profile's output tokens x TBOT, of all models together, each weighted by its requests
+
+At the profile's output length, so that a shorter or longer mix of answers is not taken for a faster or slower engine;
+where either part is missing, the end-to-end mean as it was measured. No traffic, or a state that does not say what its
+window covers: nothing is known.
+"""
+
+from collections.abc import Iterable
+
+from headrace.schemas.fleet import LatencyProfile
+from headrace.schemas.signals import Metric
+from headrace.schemas.state import EngineState, LatencyState
+from headrace.solver.core.problem import Measured
+
+_MS = 1000.0
+
+
+def measure(state: EngineState, profile: LatencyProfile) -> Measured | None:
+    """Read an engine's window; None where it had no traffic."""
+    ttft, tbot, whole = (_of(state, metric) for metric in (Metric.TTFT, Metric.TBOT, Metric.E2E))
+    counted = whole or ttft
+    samples = sum(latency.count for latency in counted)
+    if not samples or not state.covered_ms:
+        return None
+    if ttft and tbot:
+        window = _mean(ttft) + profile.output_tokens * _mean(tbot)
+        smoothed = _smoothed(ttft) + profile.output_tokens * _smoothed(tbot)
+    elif whole:
+        window, smoothed = _mean(whole), _smoothed(whole)
+    else:
+        return None
+    return Measured(samples / (state.covered_ms / _MS), window, smoothed, samples)
+
+
+def _of(state: EngineState, metric: Metric) -> list[LatencyState]:
+    return [latency for latency in state.latencies if latency.metric is metric and latency.count > 0]
+
+
+def _mean(latencies: Iterable[LatencyState]) -> float:
+    return _weighted([(latency.count, latency.mean_s) for latency in latencies])
+
+
+def _smoothed(latencies: Iterable[LatencyState]) -> float:
+    return _weighted([(latency.count, latency.smoothed_s) for latency in latencies])
+
+
+def _weighted(values: list[tuple[int, float | None]]) -> float:
+    known = [(count, value) for count, value in values if value is not None]
+    total = sum(count for count, _ in known)
+    return sum(count * value for count, value in known) / total if total else 0.0

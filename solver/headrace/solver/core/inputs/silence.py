@@ -1,0 +1,72 @@
+"""When an engine counts as silent, and how much of it may still be used.
+
+    lag     = now - newest word of any engine          what everybody is late by is the pipe's delay, nobody's silence
+    silence = newest word of any engine - its own      while lag < lost_after_ms; else now - its own
+    ageing  = min(ageing_after_ms, missed_ageing x its own period)
+    expired = min(expired_after_ms, missed_expired x its own period)
+    left    = 1 up to ageing, a straight line to 0 at expired, then STALE
+
+An engine that reports every second and misses three reports is in trouble; one that is scraped every 15 s is not. The
+period is what its state says; without one the fixed bounds stand. When all engines fall silent at once the fault is the
+telemetry's: none fades, until lost_after_ms calls it lost. Signals from the tick's future count as fresh.
+"""
+
+from dataclasses import dataclass
+
+from headrace.schemas.state import DemandState, EngineState
+from headrace.solver.core.inputs.state_view import StateView
+from headrace.solver.settings import SolverSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """The instants that silence is counted from: for engines, and for demand, which may come by another pipe."""
+
+    settings: SolverSettings
+    engines_ms: int
+    demand_ms: int
+
+    def silence_ms(self, state: EngineState) -> int:
+        """Give how long an engine has said nothing while others spoke."""
+        return max(0, self.engines_ms - state.last_signal_ms)
+
+    def bounds_ms(self, state: EngineState) -> tuple[int, int]:
+        """Give the silence at which an engine begins to fade, and at which it is out."""
+        ageing, expired = self.settings.ageing_after_ms, self.settings.expired_after_ms
+        if state.period_ms is None or state.period_ms <= 0:
+            return ageing, expired
+        return (
+            min(ageing, round(self.settings.missed_ageing * state.period_ms)),
+            min(expired, round(self.settings.missed_expired * state.period_ms)),
+        )
+
+    def left(self, state: EngineState) -> float:
+        """Give the share of capacity that silence leaves."""
+        silence_ms = self.silence_ms(state)
+        ageing, expired = self.bounds_ms(state)
+        if silence_ms <= ageing:
+            return 1.0
+        return (expired - silence_ms) / (expired - ageing) if silence_ms < expired else 0.0
+
+    def stale(self, state: EngineState) -> str | None:
+        """Say that an engine has been silent for too long, or None."""
+        silence_ms, (_, expired) = self.silence_ms(state), self.bounds_ms(state)
+        if silence_ms < expired:
+            return None
+        period = "" if state.period_ms is None else f", it reports every {state.period_ms / 1000:.1f} s"
+        return f"silent for {silence_ms / 1000:.1f} s; out from {expired / 1000:.1f} s{period}"
+
+    def demand_expired(self, state: DemandState) -> bool:
+        """Say whether nothing is known of a route's demand any more."""
+        return self.demand_ms - state.last_signal_ms >= self.settings.expired_after_ms
+
+
+def hearing_of(view: StateView, settings: SolverSettings, now_ms: int) -> Hearing:
+    """Find the newest words of a view; where the newest is `lost_after_ms` old, silence is counted from now."""
+    engines = max((state.last_signal_ms for state in view.engines.values()), default=now_ms)
+    demand = max((state.last_signal_ms for state in view.demands.values()), default=now_ms)
+    return Hearing(settings, _since(engines, settings, now_ms), _since(max(engines, demand), settings, now_ms))
+
+
+def _since(newest_ms: int, settings: SolverSettings, now_ms: int) -> int:
+    return now_ms if now_ms - newest_ms >= settings.lost_after_ms else min(newest_ms, now_ms)
