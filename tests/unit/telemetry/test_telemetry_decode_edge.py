@@ -45,6 +45,8 @@ def test_a_series_with_too_many_or_too_long_labels_is_rejected() -> None:
     many = ",".join(f'l{i}="x"' for i in range(200))
     assert reasons(read("prom_text", f"g{{{many}}} 1")) == [RejectReason.TOO_LARGE]
     assert reasons(read("prom_text", f'g{{a="{"x" * 2000}"}} 1')) == [RejectReason.TOO_LARGE]
+    wide = ",".join(f'l{i}="{"x" * 1000}"' for i in range(20))
+    assert reasons(read("prom_text", f"g{{{wide}}} 1")) == [RejectReason.TOO_LARGE]
 
 
 def test_a_histogram_with_too_many_bounds_is_rejected() -> None:

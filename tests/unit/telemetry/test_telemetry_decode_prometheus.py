@@ -43,6 +43,11 @@ def test_text_of_a_federated_scrape_declares_all_untyped_and_still_has_its_histo
     assert [p.histogram for p in found.points] == [Explicit((), (2,), 2, 3.0)]
 
 
+def test_text_of_an_idle_histogram_whose_sum_is_nan_says_zero_traffic() -> None:
+    found = read("prom_text", '# TYPE h histogram\nh_bucket{le="+Inf"} 0\nh_sum NaN\nh_count 0\n')
+    assert [p.histogram for p in found.points] == [Explicit((), (0,), 0, 0.0)]
+
+
 def test_text_labels_may_hold_braces_quotes_commas_and_escapes() -> None:
     found = read("prom_text", 'g{a="x}y",b="q\\"q",c="n\\nn",d="b\\\\",e="a,b=c"} 1 1787400000500 # {trace="1"} 2\n')
     (point,) = found.points

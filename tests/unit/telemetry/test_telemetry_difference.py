@@ -214,6 +214,12 @@ def test_a_latency_of_exactly_zero_for_all_is_not_measured_or_a_broken_metric_wo
     assert outcomes[2] == Delta(15_000, 30_000, None, explicit(1, 0, 0, 0, total=0.05))
 
 
+def test_queueing_may_well_be_zero_for_all() -> None:
+    zero = explicit(5, 0, 0, 0, total=0.0)
+    before, after = (reading(t, h, field=Field.QUEUE) for t, h in ((0, zero), (1, explicit(9, 0, 0, 0, total=0.0))))
+    assert last(before, after) == Delta(0, 1, None, explicit(4, 0, 0, 0, total=0.0))
+
+
 def test_deltas_count_at_once_in_any_order() -> None:
     def delta(at_ms: int, start_ms: int | None) -> Reading:
         return reading(at_ms, explicit(1, 0, 0, 0, total=0.1), start_ms, temporality=Temporality.DELTA)

@@ -266,3 +266,31 @@ def test_a_mapping_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 def test_limit_reads_only_so_many_records() -> None:
     assert len(read_records(file("vector_json"), 5)) == 5
     assert records("vector_json")[:5] == read_records(file("vector_json"), 5)
+
+
+def test_a_period_that_the_staleness_limit_does_not_allow_for_is_told() -> None:
+    result = run("test", "--records", file("telegraf_json"), "--preset", "vllm_v1", "--carrier", "telegraf_json")
+    assert "the source speaks every 15 s, and solver.expired_after_ms is 15000" in result.stdout
+    assert "set it to 45000 or more" in result.stdout
+
+
+REWRITES = """
+def rename(points, origin):
+    return [point._replace(name=point.name.replace("acme_", "")) for point in points]
+"""
+
+
+def test_a_mappings_own_python_turns_points_into_others_before_they_are_mapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "acme_rewrites.py").write_text(REWRITES)
+    scrape, mapping = tmp_path / "scrape.prom", tmp_path / "m.yaml"
+    scrape.write_text("acme_running 3\n")
+    base = "identity: {engine: [e], model: [m]}\nfields: {running: {names: [running]}}\n"
+    for entry_point, status in (("acme_rewrites:rename", 0), ("acme_rewrites:none", 1), ("acme_absent:rename", 1)):
+        mapping.write_text(f"{base}python: {entry_point}\n")
+        result = run("test", "--records", scrape, "--mapping", mapping, "--carrier", "prom_text")
+        assert result.exit_code == status
+    with pytest.raises(InvalidInputError, match=r"python is 'os\.system'; expected package\.module:function"):
+        parse_mapping(f"{base}python: os.system\n")

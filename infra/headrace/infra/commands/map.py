@@ -59,13 +59,16 @@ def test(
 
     Example: headrace map test --records telemetry.kafka.jsonl --preset vllm_v1 --carrier otlp_json
     """
+    from headrace.infra.entry_point import load_rewrite
     from headrace.streams.core.trial.trial import try_mapping
 
     mapping = _mapping(mapping_path, preset)
     chosen = carrier or mapping.carrier
     if chosen is None:
         raise click.UsageError("--carrier is missing, and the mapping names none")
-    trial = try_mapping(_records(config, path, topic, limit), mapping, chosen)
+    rewrite = None if mapping.python is None else load_rewrite(mapping.python)
+    records = _records(config, path, topic, limit)
+    trial = try_mapping(records, mapping, chosen, rewrite, config.solver.expired_after_ms)
     if as_json:
         click.echo(orjson.dumps(trial, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode())
     else:

@@ -26,6 +26,8 @@ MAX_COUNT = 10**15
 MAX_BUCKETS = 512
 MAX_LABELS = 128
 MAX_LABEL_CHARS = 1024
+MAX_SERIES_CHARS = 16_384
+"""Of all labels of a series together: what is remembered of series is bounded by it."""
 MAX_REJECTS = 100
 """Rejects of one message that are told apart; those beyond are one more reject that counts them."""
 

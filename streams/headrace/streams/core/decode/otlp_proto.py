@@ -162,7 +162,7 @@ _READERS = {
 }
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=16_384)
 def _joined(resource: _Pairs, pairs: _Pairs) -> Labels:
     """Give the labels of a series; the same ones come with every batch."""
     return labels([*resource, *pairs])

@@ -11,6 +11,7 @@ from headrace.streams.core.decode.contract import (
     MAX_COUNT,
     MAX_LABEL_CHARS,
     MAX_LABELS,
+    MAX_SERIES_CHARS,
     MAX_TIME_MS,
     Explicit,
     Labels,
@@ -126,10 +127,14 @@ def labels(pairs: Iterable[tuple[str, str]]) -> Labels:
     found = dict(pairs)
     if len(found) > MAX_LABELS:
         raise Refusal(RejectReason.TOO_LARGE, f"a series has {len(found)} labels; at most {MAX_LABELS}")
+    whole = 0
     for name, value in found.items():
+        whole += len(name) + len(value)
         if len(name) + len(value) > MAX_LABEL_CHARS:
             detail = f"label {name[:40]!r} has {len(name) + len(value)} characters; at most {MAX_LABEL_CHARS}"
             raise Refusal(RejectReason.TOO_LARGE, detail)
+    if whole > MAX_SERIES_CHARS:
+        raise Refusal(RejectReason.TOO_LARGE, f"labels of a series have {whole} characters; at most {MAX_SERIES_CHARS}")
     return tuple(sorted(found.items()))
 
 

@@ -19,7 +19,7 @@ from typing import Final
 
 from headrace.streams.core.decode.contract import Explicit, Exponential, Temporality
 from headrace.streams.core.differencing.subtract import Fell, subtract
-from headrace.streams.core.mapping.reading import DURATIONS, Reading
+from headrace.streams.core.mapping.reading import DURATIONS, Field, Reading
 
 MAX_GAP_MS: Final = 600_000
 START_JITTER_MS: Final = 1_000
@@ -208,10 +208,13 @@ def _is_believable(level: Level, reading: Reading) -> bool:
 
 
 def _usable(reading: Reading, found: Delta) -> Outcome:
-    """A latency of exactly zero for every request was not measured: the engine would look the best of all."""
+    """A latency of exactly zero for every request was not measured: the engine would look the best of all.
+
+    Queueing may well be zero for all.
+    """
     histogram = found.histogram
     if reading.field in DURATIONS and histogram is not None:
-        if histogram.observations and histogram.total == 0.0:
+        if histogram.observations and histogram.total == 0.0 and reading.field is not Field.QUEUE:
             return Missing("ALL_ZERO")
         if histogram.total is None:
             return Missing("NO_SUM")

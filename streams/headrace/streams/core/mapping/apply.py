@@ -7,7 +7,7 @@ several aliases of one series     all cumulative ones go on (the fold's book cho
                                   of deltas and gauges the first present alone
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -21,10 +21,13 @@ from headrace.streams.core.mapping.reading import COUNTERS, DURATIONS, GAUGES, F
 from headrace.streams.core.mapping.templates import Origin
 from headrace.streams.core.mapping.units import DIVISORS, TIME_UNITS, declared, in_seconds
 
-MAX_KNOWN: Final = 50_000
-"""Label sets whose meaning is remembered; beyond, all are forgotten and found again."""
+MAX_KNOWN: Final = 200_000
+MAX_KNOWN_CHARS: Final = 32_000_000
+"""Series whose meaning is remembered, and their labels' characters; beyond, all are forgotten and found again."""
 MAX_REJECTS: Final = 1_000
 NO_ORIGIN: Final = Origin()
+Rewrite = Callable[[Sequence[Point], Origin], Iterable[Point]]
+"""A mapping's own Python: a pure function of one message's points. The only code of a user that runs here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class Mapper:
             for i, alias in enumerate(rule.aliases):
                 self._rules.setdefault(alias.name, []).append((rule, i, alias))
         self._known: dict[tuple[str, Labels], _Known] = {}
+        self._chars = 0
 
     def map_points(self, points: Iterable[Point], origin: Origin = NO_ORIGIN) -> Mapped:
         """Map the points of one message, or of several with the same origin."""
@@ -79,9 +83,7 @@ class Mapper:
             else:
                 known = self._resolve(rules, name, labels, origin)
                 if remembers:
-                    if len(self._known) >= MAX_KNOWN:
-                        self._known.clear()
-                    self._known[key] = known
+                    self._remember(key, known)
             if known is None:
                 continue
             if isinstance(known, Rejected):

@@ -85,7 +85,11 @@ class DocumentRules:
 
 @dataclass(frozen=True, slots=True)
 class TelemetryMapping:
-    """What one topic's telemetry means. `hash` is of its content: two files that say the same have the same."""
+    """What one topic's telemetry means. `hash` is of its content: two files that say the same have the same.
+
+    `python` names the one way out where YAML does not reach, `package.module:function`; whoever maps loads it and lets
+    it turn a message's points into others before they are mapped (`mapping.apply.Rewrite`).
+    """
 
     name: str
     hash: str
@@ -98,6 +102,7 @@ class TelemetryMapping:
     rules: tuple[FieldRule, ...]
     document: DocumentRules | None
     max_series: int
+    python: str | None = None
 
     @property
     def wanted(self) -> frozenset[str]:

@@ -5,6 +5,7 @@ A file names a `preset` and overrides it section by section: `identity`, `values
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Any, Final, cast
@@ -35,6 +36,7 @@ _KEYS: Final = (
     "where",
     "labels",
     "drop_labels",
+    "python",
     "identity",
     "values",
     "unmapped",
@@ -43,6 +45,7 @@ _KEYS: Final = (
     "limits",
 )
 _BY_NAME: Final = ("labels", "identity", "values", "unmapped", "fields", "limits")
+_ENTRY_POINT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _PRESETS = resources.files("headrace.streams.core.mapping") / "presets"
 
 
@@ -123,6 +126,9 @@ def _build(merged: dict[str, Any], name: str, problems: Problems) -> TelemetryMa
     where = problems.path("where", merged["where"]) if "where" in merged else None
     labels = problems.texts("labels", merged.get("labels", {}))
     drop = problems.list_of_texts("drop_labels", merged.get("drop_labels", []))
+    python = merged.get("python")
+    if python is not None and (not isinstance(python, str) or not _ENTRY_POINT.fullmatch(python)):
+        problems.add("python", f"is {python!r:.60}; expected package.module:function")
     carrier, called = merged.get("carrier"), merged.get("name", name)
     if carrier is not None and not isinstance(carrier, str):
         problems.add("carrier", f"is {carrier!r}; expected a carrier's name")
@@ -144,6 +150,7 @@ def _build(merged: dict[str, Any], name: str, problems: Problems) -> TelemetryMa
         rules=rules,
         document=document,
         max_series=max_series,
+        python=python,
     )
 
 

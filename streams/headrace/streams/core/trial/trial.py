@@ -19,7 +19,7 @@ from headrace.streams.core.decode.edge import decode
 from headrace.streams.core.decode.families import Pending, assemble, finish
 from headrace.streams.core.differencing.book import BookOutcome, Folded, SeriesBook, Superseded
 from headrace.streams.core.differencing.level import Baseline, Delta, Duplicate, Missing, OutOfOrder
-from headrace.streams.core.mapping.apply import Mapper
+from headrace.streams.core.mapping.apply import Mapper, Rewrite
 from headrace.streams.core.mapping.documents import map_documents
 from headrace.streams.core.mapping.model import TelemetryMapping
 from headrace.streams.core.mapping.reading import DURATIONS, Field, Reading
@@ -100,13 +100,26 @@ class _Tally:
     times: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
 
 
-def try_mapping(records: Iterable[RawRecord], mapping: TelemetryMapping, carrier: str) -> Trial:
+def try_mapping(
+    records: Iterable[RawRecord],
+    mapping: TelemetryMapping,
+    carrier: str,
+    rewrite: Rewrite | None = None,
+    expired_after_ms: int | None = None,
+) -> Trial:
     """Run records through a mapping and say what came out.
+
+    Args:
+        records: in their order.
+        mapping: what they are taken to mean.
+        carrier: how they are written.
+        rewrite: the mapping's own Python, loaded.
+        expired_after_ms: the solver's setting, against which the source's period is held.
 
     Raises:
         InvalidInputError: there is no carrier of that name.
     """
-    run = _Run(mapping, carrier)
+    run = _Run(mapping, carrier, rewrite, expired_after_ms)
     for record in records:
         run.take(record)
     return run.result()
@@ -115,7 +128,11 @@ def try_mapping(records: Iterable[RawRecord], mapping: TelemetryMapping, carrier
 class _Run:
     """One pass over the records, in place."""
 
-    def __init__(self, mapping: TelemetryMapping, carrier: str) -> None:
+    def __init__(
+        self, mapping: TelemetryMapping, carrier: str, rewrite: Rewrite | None, expired_after_ms: int | None
+    ) -> None:
+        self._rewrite = rewrite
+        self._expired_after_ms = expired_after_ms
         self._mapping = mapping
         self._options = DecodeOptions(carrier)
         self._mapper = Mapper(mapping)
@@ -184,7 +201,8 @@ class _Run:
             self._engines.setdefault(signal.engine_id, set()).update(d.model for d in signal.distributions)
 
     def _points(self, points: tuple[Point, ...], origin: Origin) -> None:
-        mapped = self._mapper.map_points(points, origin)
+        rewritten = points if self._rewrite is None else self._rewrite(points, origin)
+        mapped = self._mapper.map_points(rewritten, origin)
         self._rejects.update(each.detail for each in mapped.rejects)
         self._unmatched.update(mapped.unmatched)
         self._outcomes["folded"] += sum(mapped.folded.values())
@@ -272,6 +290,12 @@ class _Run:
                     f"{each.field}: {each.readings} readings and not one difference: cumulative series need two "
                     "scrapes of the same series; try more records"
                 )
+        period_s = max((each.period_s or 0.0 for each in fields), default=0.0)
+        if self._expired_after_ms is not None and 2000 * period_s > self._expired_after_ms:
+            yield (
+                f"the source speaks every {period_s:g} s, and solver.expired_after_ms is {self._expired_after_ms}: one "
+                f"lost scrape excludes an engine; set it to {int(3000 * period_s)} or more"
+            )
         folded = self._outcomes["folded"]
         if folded:
             yield f"{folded} readings are of more series than limits.max_series: is a label made from user input?"
