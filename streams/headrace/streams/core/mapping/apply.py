@@ -97,6 +97,13 @@ class Mapper:
                     out.add(reading)
         return out.mapped()
 
+    def _remember(self, key: tuple[str, Labels], known: _Known) -> None:
+        self._chars += sum(len(name) + len(value) for name, value in key[1])
+        if len(self._known) >= MAX_KNOWN or self._chars > MAX_KNOWN_CHARS:
+            self._known.clear()
+            self._chars = 0
+        self._known[key] = known
+
     def _resolve(self, rules: list[tuple[FieldRule, int, Alias]], name: str, labels: Labels, origin: Origin) -> _Known:
         found = dict(labels)
         matching = [(rule, i) for rule, i, alias in rules if _matches(alias, found)]
