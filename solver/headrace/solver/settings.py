@@ -41,6 +41,10 @@ class SolverSettings:
         degraded_factor: share of capacity left to an engine that calls itself DEGRADED.
         headroom_load: share of effective capacity above which the headroom price is added.
         headroom_price_ms: surcharge on the segments above `headroom_load`, ms per request.
+        proportional_gain: of the policy `proportional`: change of a weight per second at an error of its whole score.
+        pid_gain: of the policy `pid`: change of a weight per change of its error.
+        pid_integral: of the policy `pid`: change of a weight per second and error.
+        pid_max_step: of the policy `pid`: the most that a weight changes in a tick, as a share of it.
         retry_ratio_max: retry budget of an idle fleet, per first attempt.
         retry_load_low: utilisation up to which the full budget stands.
         retry_load_high: utilisation from which the budget is zero.
@@ -66,6 +70,10 @@ class SolverSettings:
     degraded_factor: Annotated[float, Ge(0), Le(1)] = 0.5
     headroom_load: Annotated[float, Gt(0), Le(1)] = 0.95
     headroom_price_ms: Annotated[float, Ge(0), Le(1e6)] = 0.0
+    proportional_gain: Annotated[float, Ge(0), Le(100)] = 0.1
+    pid_gain: Annotated[float, Ge(0), Le(100)] = 0.1
+    pid_integral: Annotated[float, Ge(0), Le(100)] = 0.05
+    pid_max_step: Annotated[float, Gt(0), Le(0.5)] = 0.05
     retry_ratio_max: Annotated[float, Ge(0), Le(1)] = 0.1
     retry_load_low: Annotated[float, Ge(0), Le(1)] = 0.8
     retry_load_high: Annotated[float, Ge(0), Le(1)] = 0.95

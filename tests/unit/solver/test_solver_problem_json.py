@@ -162,7 +162,16 @@ def test_a_number_that_overflows_is_refused() -> None:
 
 
 def test_a_policy_is_found_by_its_file_name() -> None:
-    assert policy_names() == ("capacity_weighted", "last_good", "lp", "nearest")
+    assert policy_names() == (
+        "capacity_weighted",
+        "last_good",
+        "lp",
+        "nearest",
+        "pid",
+        "proportional",
+        "round_robin",
+        "waterfall",
+    )
     with pytest.raises(InvalidInputError, match="did you mean 'nearest'"):
         policy_named("nearst")
     with pytest.raises(InvalidInputError, match="policy is 'x'; there are capacity_weighted"):

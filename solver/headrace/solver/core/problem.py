@@ -53,8 +53,8 @@ class Engine:
     """One engine as this tick sees it.
 
     `factor` (0..1) scales capacity for health, staleness and penalties; `factor_sentence` says by what. `exclusion` is
-    not None where the engine is out, whatever its capacity. `measured` is None where it has had no traffic, or none that
-    is told apart by model, or is silent: nothing is known of its speed now.
+    not None where the engine is out, whatever its capacity. `measured` is None where it has had no traffic:
+    nothing is known of its speed now.
     """
 
     engine_id: str

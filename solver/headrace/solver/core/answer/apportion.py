@@ -61,6 +61,8 @@ def _expand(layout: Layout, plan: Plan) -> tuple[Ints, Ints, Floats]:
     loaded = usable & (pool_load[pool] > 0.0) if len(layout.pools) else usable
     in_group = capacity[loaded] / layout.group_capacity[group[loaded]]
     part[loaded] = in_group * plan.load[group[loaded]] / pool_load[pool[loaded]]
+    if plan.split is not None:
+        part = plan.split
     pairs = np.flatnonzero((plan.share > 0.0) & ~plan.kept[layout.pair_row])
     sizes = np.array([len(p.engines) for p in layout.pools], dtype=np.int64)
     members = np.array([e for p in layout.pools for e in p.engines], dtype=np.int64)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headrace.schemas.weights import PPM, RouteWeights, Snapshot
+from headrace.schemas.weights import PPM, EngineMemory, RouteWeights, Snapshot
 from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
 from headrace.solver.core.profile.load_cost import MS
 from headrace.solver.core.program.eligibility import engine_exclusion, row_exclusion
@@ -84,6 +84,7 @@ class Layout:
         row_warm_shed: (R,) RPS that were refused before, at today's demand.
         previous: the previous snapshot's routes by key.
         warm: the previous weights above 0 on engines that their rows may still use.
+        remembered: what the previous tick left for this one, by engine.
     """
 
     problem: Problem
@@ -109,6 +110,7 @@ class Layout:
     row_warm_shed: Floats
     previous: Mapping[bytes, RouteWeights]
     warm: Entries
+    remembered: Mapping[str, EngineMemory]
 
     def pairs_of(self, row: int) -> slice:
         """Give the slice of a row's pairs."""
@@ -173,6 +175,7 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
         row_warm_shed=demand * shed,
         previous=old,
         warm=warm,
+        remembered={} if previous is None else {m.engine_id: m for m in previous.commit.remembered},
     )
 
 

@@ -1,6 +1,6 @@
 """What a policy decides: how much of each row goes to each pool, how much is shed, and the prices if it knows any."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,8 @@ class Plan:
         objective: true cost of the plan, ms x RPS, shedding included; None where it was not priced.
         gap: (objective - certified lower bound) / objective; None where there is no bound.
         effort: size of the computation.
+        split: (E,) how a pool's share is split over its engines; None to go by `load`, and by capacity within a group.
+        score_errors: (G,) errors that a feedback policy wants to see again at its next tick; None for the others.
     """
 
     status: SnapshotStatus
@@ -71,12 +73,37 @@ class Plan:
     objective: float | None = None
     gap: float | None = None
     effort: Effort = field(default_factory=Effort)
+    split: Floats | None = None
+    score_errors: Floats | None = None
+
+    def with_split(self, load: Floats, split: Floats) -> "Plan":
+        """Give the same with another split over the groups and engines of each pool."""
+        return replace(self, load=load, split=split)
+
+    def with_errors(self, score_errors: Floats) -> "Plan":
+        """Give the same with errors to remember."""
+        return replace(self, score_errors=score_errors)
 
 
 def normalised(layout: Layout, weight: Floats) -> Floats:
     """Scale non-negative pair weights so that they add up to 1 in each row; rows that add up to 0 stay 0."""
     total = layout.per_row(weight)[layout.pair_row]
     return np.divide(weight, total, out=np.zeros_like(weight), where=total > 0.0)
+
+
+def by_shares(layout: Layout, rung: str, share: Floats, how: str) -> Plan:
+    """Give the plan of a policy that knows shares and nothing else: all demand goes by them, whatever fits."""
+    flow = share * layout.demand[layout.pair_row]
+    return Plan(
+        status=SnapshotStatus.PROPORTIONAL,
+        rung=rung,
+        sentence=f"{float(flow.sum()):.1f} RPS routed {how}",
+        flow=flow,
+        shed=np.maximum(layout.demand - layout.per_row(flow), 0.0),
+        load=split_by_capacity(layout, flow),
+        share=share,
+        kept=np.zeros(len(layout.rows), dtype=np.bool_),
+    )
 
 
 def split_by_capacity(layout: Layout, flow: Floats) -> Floats:
