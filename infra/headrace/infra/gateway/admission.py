@@ -54,6 +54,8 @@ class Admission:
     async def read(self, request: web.Request) -> bytes | Refusal:
         """Read a body for which there is room."""
         try:
+            if request.content.is_eof():
+                return await request.read()  # all of it is here: nothing to wait for
             async with asyncio.timeout(self._settings.body_s):
                 return await request.read()
         except web.HTTPRequestEntityTooLarge:

@@ -6,24 +6,31 @@ route ─► try ─► answered ───────────────�
                                                                     no: what there is is the answer
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import aiohttp
 
 from headrace.dataplane.decision import Decision, DecisionReason, Outcome
+from headrace.dataplane.guards.contract import AttemptOutcome
 from headrace.dataplane.retry_budget import Retry
 from headrace.dataplane.router import Router
 from headrace.infra.gateway.attempt import Answered, Failed, Failure, Question, attempt
 from headrace.infra.gateway.core.decision_header import decision_header
+from headrace.infra.gateway.core.experience import outcome_of_status
 from headrace.infra.gateway.core.judgement import Asked
 from headrace.infra.gateway.core.refusal import Refusal, refusal_of
+from headrace.infra.gateway.core.stream_timing import StreamLatency
 from headrace.infra.gateway.deadline import Deadline
 from headrace.infra.gateway.engines import Engine, Engines
 from headrace.infra.gateway.metrics import GatewayMetrics
 from headrace.infra.gateway.settings import GatewaySettings
 from headrace.infra.gateway.watch import EngineWatch
+
+NOT_MEASURED: Final = StreamLatency()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,29 +103,49 @@ class Dispatcher:
         chosen = self._try(decision, 1)
         question = Question(asked.endpoint.value, asked.headers, asked.body)
         while isinstance(chosen, Try):
-            answered = await self._attempt(chosen, question, deadline)
+            answered = await self._attempt(asked, chosen, question, deadline)
             served = isinstance(answered, Answered) and answered.response.status not in self._settings.retry_statuses
             further = None if served else self._further(asked, chosen)
-            if further is None:
-                return _final(chosen, answered)
             if isinstance(answered, Answered):
+                if further is None:
+                    return Dispatched(chosen, answered)
                 answered.response.close()
+                self.over(asked, chosen, outcome_of_status(answered.response.status))
+            elif further is None:
+                return NotDispatched(Refusal.lost(), chosen.header)
             chosen = further
         return chosen
 
-    async def _attempt(self, chosen: Try, question: Question, deadline: Deadline) -> Answered | Failed:
-        """Try one engine, and take note of what it does."""
-        engine, result = chosen.engine, "not_ended"
+    def over(self, asked: Asked, chosen: Try, outcome: AttemptOutcome, latency: StreamLatency = NOT_MEASURED) -> None:
+        """Take note that an attempt is over: to be called once for each that was dispatched."""
+        self._metrics.attempted(chosen.engine.alias, outcome.value.lower())
+        self._router.end(
+            asked.model,
+            asked.standing.request_class,
+            chosen.decision,
+            outcome,
+            ttft_s=latency.ttft_s,
+            tbot_s=latency.tbot_s,
+            now_ms=self._now_ms(),
+        )
+
+    async def _attempt(self, asked: Asked, chosen: Try, question: Question, deadline: Deadline) -> Answered | Failed:
+        """Try one engine; where it gives no answer, that attempt is over, and its failure noted."""
+        outcome: AttemptOutcome | None = AttemptOutcome.CANCELLED
+        self._router.begin(asked.model, asked.standing.request_class, chosen.decision, now_ms=self._now_ms())
         try:
-            answered = await attempt(self._session, engine, question, deadline, self._settings.first_byte_s)
-            if isinstance(answered, Answered):
-                result = "answered" if answered.response.status < 500 else "error_status"
-            else:
-                result = answered.failure.value
-                learn = self._watch.not_reachable if answered.failure is Failure.CONNECT else self._watch.suspect
-                learn(engine)
+            answered = await attempt(self._session, chosen.engine, question, deadline, self._settings.first_byte_s)
+            outcome = None if isinstance(answered, Answered) else AttemptOutcome.ERROR
+        except asyncio.CancelledError:
+            if deadline.passed:
+                outcome = AttemptOutcome.TIMEOUT
+            raise
         finally:
-            self._metrics.attempted(engine.alias, result)
+            if outcome is not None:
+                self.over(asked, chosen, outcome)
+        if isinstance(answered, Failed):
+            lost = answered.failure is Failure.LOST
+            (self._watch.suspect if lost else self._watch.not_reachable)(chosen.engine)
         return answered
 
     def _further(self, asked: Asked, failed: Try) -> Try | None:
@@ -145,6 +172,7 @@ class Dispatcher:
             asked.standing.request_class,
             asked.key,
             tier=asked.standing.tier,
+            established=asked.established,
             exclude=tried,
             now_ms=self._now_ms(),
         )
@@ -164,9 +192,3 @@ class Dispatcher:
         alias = None if decision.engine_id is None else self._engines.alias(decision.engine_id)
         refusal = Refusal.without_address() if routed else refusal_of(decision)
         return NotDispatched(refusal, decision_header(decision, alias, number))
-
-
-def _final(chosen: Try, answered: Answered | Failed) -> Dispatched | NotDispatched:
-    if isinstance(answered, Answered):
-        return Dispatched(chosen, answered)
-    return NotDispatched(Refusal.lost(), chosen.header)

@@ -2,7 +2,7 @@
 
     headrace_gateway_requests_total{endpoint,model,status}      answered requests, by the status the client saw
     headrace_gateway_decisions_total{outcome,reason}            what the router said, first and further attempts
-    headrace_gateway_engine_answers_total{engine,result}        attempts: answered, connect, lost, timeout, status
+    headrace_gateway_engine_answers_total{engine,result}        attempts: ok, error, timeout, rejected, cancelled
     headrace_gateway_retries_total{result}                      granted, no_other_engine, budget_spent, ...
     headrace_gateway_streams_total{ending}                      DONE, ERROR (the engine said so), CUT (it did not)
     headrace_gateway_client_gone_total                          clients that left before the end of their answer
@@ -17,7 +17,7 @@
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -30,6 +30,9 @@ MAX_PAIRS: Final = 1_000
 _TTFT_S: Final = (0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0, 60.0)
 _TBOT_S: Final = (0.002, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5, 1.0)
 _REQUEST_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+
+
+M = TypeVar("M", Counter, Histogram)
 
 
 class GatewayMetrics:
@@ -58,40 +61,53 @@ class GatewayMetrics:
     def answered(self, endpoint: str, model: str | None, status: int, seconds: float) -> None:
         """Count a request at its end. `endpoint` is one of the gateway's own paths, `model` None where unknown."""
         name = OTHER if model is None else self._models.name(model)
-        self._requests.labels(endpoint, name, str(status)).inc()
-        self._seconds.labels(endpoint).observe(seconds)
+        self._requests[endpoint, name, str(status)].inc()
+        self._seconds[(endpoint,)].observe(seconds)
 
     def decided(self, outcome: str, reason: str) -> None:
         """Count a decision."""
-        self._decisions.labels(outcome, reason).inc()
+        self._decisions[outcome, reason].inc()
 
     def attempted(self, alias: str, result: str) -> None:
         """Count what became of an attempt."""
-        self._answers.labels(self._engines.name(alias), result).inc()
+        self._answers[self._engines.name(alias), result].inc()
 
     def retried(self, result: str) -> None:
         """Count what was said to a retry."""
-        self._retries.labels(result).inc()
+        self._retries[(result,)].inc()
 
     def streamed(self, model: str, alias: str, ending: str, latency: StreamLatency) -> None:
         """Count a stream, and take what was measured of it."""
-        self._streams.labels(ending).inc()
+        self._streams[(ending,)].inc()
         pair = (model, alias) if self._pairs.name(f"{model}|{alias}") != OTHER else (OTHER, OTHER)
         if latency.ttft_s is not None:
-            self._ttft.labels(*pair).observe(latency.ttft_s)
+            self._ttft[pair].observe(latency.ttft_s)
         if latency.tbot_s is not None:
-            self._tbot.labels(*pair).observe(latency.tbot_s)
+            self._tbot[pair].observe(latency.tbot_s)
 
     def client_gone(self) -> None:
         """Count a client that left."""
-        self._gone.inc()
+        self._gone[()].inc()
 
     def turned_away(self, cause: str) -> None:
         """Count a request that was refused before routing."""
-        self._turned_away.labels(cause).inc()
+        self._turned_away[(cause,)].inc()
 
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(f"headrace_gateway_{name}", text, labels, registry=self.registry)
+    def _counter(self, name: str, text: str, *labels: str) -> "_Family[Counter]":
+        return _Family(Counter(f"headrace_gateway_{name}", text, labels, registry=self.registry))
 
-    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-        return Histogram(f"headrace_gateway_{name}", text, labels, registry=self.registry, buckets=buckets)
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> "_Family[Histogram]":
+        return _Family(Histogram(f"headrace_gateway_{name}", text, labels, registry=self.registry, buckets=buckets))
+
+
+class _Family(dict[tuple[str, ...], M]):
+    """A metric's children by their labels; remembered, since prometheus_client's own look-up takes a lock."""
+
+    def __init__(self, metric: M) -> None:
+        super().__init__()
+        self._metric: M = metric
+
+    def __missing__(self, labels: tuple[str, ...]) -> M:
+        child: M = self._metric.labels(*labels) if labels else self._metric
+        self[labels] = child
+        return child

@@ -7,7 +7,7 @@ from headrace.infra.gateway.core.generation import Endpoint
 from headrace.infra.gateway.core.judgement import Asked, Rules, judge
 from headrace.infra.gateway.core.refusal import MODEL_NOT_FOUND, Refusal
 from headrace.infra.gateway.deadline import Deadline
-from headrace.infra.gateway.dispatch import Dispatcher, NotDispatched
+from headrace.infra.gateway.dispatch import NOT_MEASURED, Dispatcher, NotDispatched
 from headrace.infra.gateway.metrics import GatewayMetrics
 from headrace.infra.gateway.relay import Relay
 from headrace.infra.gateway.replies import refuse
@@ -52,8 +52,16 @@ class Proxy:
             await relay.break_off(refusal)
             return relay.client
         finally:
-            if relay is not None and relay.timing is not None:
-                self._metrics.streamed(asked.model, relay.alias, relay.ending.value, relay.timing.latency())
+            if relay is not None:
+                self._note(asked, relay)
+
+    def _note(self, asked: Asked, relay: Relay) -> None:
+        """Take note of what became of an answer."""
+        latency = NOT_MEASURED
+        if relay.timing is not None and relay.ending is not None:
+            latency = relay.timing.latency()
+            self._metrics.streamed(asked.model, relay.chosen.engine.alias, relay.ending.value, latency)
+        self._dispatcher.over(asked, relay.chosen, relay.outcome, latency)
 
     def _not_dispatched(self, request: web.Request, asked: Asked, why: NotDispatched) -> web.Response:
         if why.refusal.code != MODEL_NOT_FOUND:

@@ -39,7 +39,10 @@ class WeightsSource(Protocol):
 
 
 class FromKafka:
-    """Weights from the weights topic, demand to the demand topic; each in a thread of its own."""
+    """Weights from the weights topic, demand to the demand topic; each in a thread of its own.
+
+    Latencies are for the guards alone so far: they are let go, not published.
+    """
 
     def __init__(self, kafka: KafkaSettings, topics: TopicSettings, router: Router, say: Say, installed: Say) -> None:
         table = topic_table(topics)
@@ -47,6 +50,8 @@ class FromKafka:
         def on_install(snapshot: Snapshot, _: int) -> None:
             installed(f"{snapshot.commit.epoch}.{snapshot.commit.version}")
 
+        self._router = router
+        self._letting_go: asyncio.Task[None] | None = None
         self._feed = SnapshotFeed(kafka, table[WEIGHTS].name, router, on_install, say)
         self._reporter = DemandReporter(kafka, table[SIGNALS_DEMAND].name, router.demand, say)
 
@@ -54,11 +59,20 @@ class FromKafka:
         """Start both threads. A broker that is away is waited for without limit, here and later."""
         self._feed.start()
         self._reporter.start()
+        self._letting_go = asyncio.create_task(self._let_latencies_go(), name="latencies")
 
     async def stop(self) -> None:
         """End both threads, off the loop."""
+        if self._letting_go is not None:
+            self._letting_go.cancel()
+            await asyncio.gather(self._letting_go, return_exceptions=True)
         await asyncio.to_thread(self._feed.stop)
         await asyncio.to_thread(self._reporter.stop)
+
+    async def _let_latencies_go(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_AGAIN_S)
+            self._router.latencies.close(_now_ms())
 
 
 class FromFile:
@@ -90,7 +104,7 @@ class FromFile:
     async def _follow(self) -> None:
         while True:
             await asyncio.sleep(LOOK_AGAIN_S)
-            self._router.demand.close(_now_ms())
+            let_go(self._router)
             try:
                 # Off the loop: building a large fleet's tables takes longer than a token takes to come.
                 if self._changed():
@@ -117,7 +131,7 @@ class FromFile:
 
 
 class FromMemory:
-    """Weights that somebody else installs (a test, the demo); demand is taken and let go."""
+    """Weights that somebody else installs (a test, the demo); what is counted is let go."""
 
     def __init__(self, router: Router) -> None:
         self._router = router
@@ -125,7 +139,7 @@ class FromMemory:
 
     async def start(self) -> None:
         """Begin to take what is counted."""
-        self._task = asyncio.create_task(self._take(), name="demand")
+        self._task = asyncio.create_task(self._take(), name="counts")
 
     async def stop(self) -> None:
         """Take no more."""
@@ -136,7 +150,13 @@ class FromMemory:
     async def _take(self) -> None:
         while True:
             await asyncio.sleep(LOOK_AGAIN_S)
-            self._router.demand.close(_now_ms())
+            let_go(self._router)
+
+
+def let_go(router: Router) -> None:
+    """Take what a router counted, and forget it."""
+    router.demand.close(_now_ms())
+    router.latencies.close(_now_ms())
 
 
 def undated(snapshot: Snapshot, now_ms: int) -> Snapshot:

@@ -63,7 +63,12 @@ def is_event_stream(headers: Mapping[str, str]) -> bool:
 
 
 def _kept(headers: Headers, dropped: frozenset[str]) -> Headers:
-    named = {
-        token.strip().lower() for name, value in headers if name.lower() == "connection" for token in value.split(",")
-    }
-    return [(n, v) for n, v in headers if not ((low := n.lower()) in dropped or low in named or low.startswith(_OURS))]
+    lower = [name.lower() for name, _ in headers]
+    if "connection" in lower:
+        values = [value for name, (_, value) in zip(lower, headers, strict=True) if name == "connection"]
+        dropped |= {token.strip().lower() for value in values for token in value.split(",")}
+    return [
+        header
+        for name, header in zip(lower, headers, strict=True)
+        if name not in dropped and not name.startswith(_OURS)
+    ]

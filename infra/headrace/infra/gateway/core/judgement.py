@@ -7,7 +7,7 @@ from typing import Self
 from headrace.infra.gateway.core.generation import Endpoint, read_generation
 from headrace.infra.gateway.core.header_rules import Headers, to_engine
 from headrace.infra.gateway.core.refusal import Refusal
-from headrace.infra.gateway.core.session_key import PrefixRule, session_key
+from headrace.infra.gateway.core.session_key import PrefixRule, established, session_key
 from headrace.infra.gateway.core.trust import Standing, standing
 from headrace.infra.gateway.settings import GatewaySettings, TrustSettings
 
@@ -51,6 +51,7 @@ class Asked:
     model: str
     standing: Standing
     key: str | None
+    established: bool | None
     headers: Headers
     body: bytes
 
@@ -68,7 +69,7 @@ def judge(endpoint: Endpoint, headers: Mapping[str, str], body: bytes, tenant: s
     authorization = headers.get("Authorization")
     if rules.forward_authorization and authorization is not None:
         passed.append(("Authorization", authorization))
-    return Asked(endpoint, generation.model, found, key, passed, body)
+    return Asked(endpoint, generation.model, found, key, established(generation), passed, body)
 
 
 def secrets_of(text: str) -> frozenset[bytes]:

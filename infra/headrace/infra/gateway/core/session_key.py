@@ -47,6 +47,14 @@ def session_key(generation: Generation, header: str | None, tenant: str, rule: P
     return f"{tenant}|prefix|{digest}"
 
 
+def established(generation: Generation) -> bool | None:
+    """Say whether a conversation has begun before this request: it holds an answer. None where there is no telling."""
+    if generation.endpoint is not Endpoint.CHAT:
+        return None
+    messages = [cast("dict[str, Any]", message) for message in generation.messages() if isinstance(message, dict)]
+    return any(message.get("role") == "assistant" for message in messages)
+
+
 def _own_prefix(generation: Generation, rule: PrefixRule) -> str:
     if generation.endpoint is Endpoint.CHAT:
         return _first_message(generation)

@@ -20,7 +20,7 @@ from headrace.infra.gateway.core.event_lines import EventSplitter
 
 DONE: Final = b"[DONE]"
 WAITED_SHARE: Final = 0.1
-_TOKEN_FIELDS: Final = ("content", "reasoning_content", "reasoning", "tool_calls", "function_call", "refusal", "audio")
+_TOKEN_FIELDS: Final = ("reasoning_content", "reasoning", "tool_calls", "function_call", "refusal", "audio")
 
 
 class Ending(StrEnum):
@@ -37,9 +37,9 @@ class Ending(StrEnum):
 class StreamLatency:
     """What was measured, in seconds; None where it could not be."""
 
-    ttft_s: float | None
-    tbot_s: float | None
-    tokens: int
+    ttft_s: float | None = None
+    tbot_s: float | None = None
+    tokens: int = 0
 
 
 class StreamTiming:
@@ -85,7 +85,7 @@ class StreamTiming:
     def latency(self) -> StreamLatency:
         """Give what was measured so far."""
         if self._first_s is None:
-            return StreamLatency(None, None, 0)
+            return StreamLatency()
         tokens = self._chunks if self._usage is None else self._usage
         spread_s = self._last_s - self._first_s
         slow_reader = self._waited_s > WAITED_SHARE * spread_s
@@ -118,7 +118,7 @@ def _has_token(choices: object) -> bool:
         delta = choice.get("delta")
         if isinstance(delta, dict):
             fields = cast("dict[str, Any]", delta)
-            if any(fields.get(name) for name in _TOKEN_FIELDS):
+            if fields.get("content") or any(map(fields.get, _TOKEN_FIELDS)):
                 return True
         elif choice.get("text"):
             return True
