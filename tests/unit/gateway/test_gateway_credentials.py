@@ -26,6 +26,12 @@ def test_anything_else_is_nobody(given: str | None) -> None:
     assert caller_of(given, parse_credentials(FILE, "callers")) is None
 
 
+def test_more_callers_than_the_bound_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.infra.gateway.core.bearer.MAX_CREDENTIALS", 1)
+    with pytest.raises(InvalidInputError, match="2 credentials; at most 1"):
+        parse_credentials(FILE, "callers")
+
+
 def test_the_file_itself_is_not_kept() -> None:
     assert "sk-search-1" not in str(parse_credentials(FILE, "callers"))
 

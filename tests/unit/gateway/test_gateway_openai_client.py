@@ -366,7 +366,7 @@ def test_an_engine_that_died_is_down_at_once_and_back_when_it_answers() -> None:
             await dead.stop()
             assert await _statuses(r, 12) == [200] * 12
             assert r.gateway.router.is_down("e1")
-            assert r.metric("engine_answers_total", engine="e1", result="connect") == 1
+            assert r.metric("engine_answers_total", engine="e1", result="error") == 1
             await dead.start()
             await until(lambda: not r.gateway.router.is_down("e1"))
             assert await _statuses(r, 12) == [200] * 12
