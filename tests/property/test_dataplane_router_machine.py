@@ -158,10 +158,11 @@ class RouterMachine(RuleBasedStateMachine):
         before, ejected = self.settled(), self.left_out_as_suspects()
         decision = Decision(Outcome.ROUTED, victim, None, DecisionReason.SLOT)
         for _ in range(6):
-            self.router.end(MODEL, "default", decision, AttemptOutcome.ERROR, now_ms=self.now_ms)
+            self.router.report(MODEL, "default", decision, retry=True, outcome=AttemptOutcome.ERROR, now_ms=self.now_ms)
         assert self.weights is None or victim in {e.engine_id for e in self.router.ejections(self.now_ms)}
         after = self.ask_all()
-        if self.left_out_as_suspects() >= ejected:
+        # Where the ejection has no effect, the errors still count as requests that the engine did not reject.
+        if self.left_out_as_suspects() >= ejected | {victim} or not self.router.throttled(self.now_ms):
             self.only_moved_from(victim, before, after)
 
     @precondition(lambda self: self.weights is not None and not self.suspicions())
@@ -200,7 +201,9 @@ class RouterMachine(RuleBasedStateMachine):
     def an_engine_rejects(self, victim: str, times: int) -> None:
         decision = Decision(Outcome.ROUTED, victim, None, DecisionReason.SLOT)
         for _ in range(times):
-            self.router.end(MODEL, "default", decision, AttemptOutcome.REJECTED, now_ms=self.now_ms)
+            self.router.report(
+                MODEL, "default", decision, retry=True, outcome=AttemptOutcome.REJECTED, now_ms=self.now_ms
+            )
 
     @rule(after_ms=st.sampled_from([1, 500, 5_000, 40_000]))
     def time_passes(self, after_ms: int) -> None:

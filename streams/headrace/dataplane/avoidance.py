@@ -31,6 +31,8 @@ class Avoidance:
         until_ms: the instant from which it is out of date.
         down: engines of the route known to be down, those of its fallback too.
         avoided: those, and the ejected ones.
+        suspected: engines that are down or ejected, also those that stay in since too much is out: nobody is moved to
+            them to make room elsewhere, and their idleness is no room. They may be idle because they fail at once.
         throttled: engines with the limit under which the low 32 bits of a session's hash keep it away.
         panic: whether ejections are ignored for want of other engines.
     """
@@ -40,6 +42,7 @@ class Avoidance:
     until_ms: int
     down: frozenset[str]
     avoided: frozenset[str]
+    suspected: frozenset[str]
     throttled: tuple[tuple[str, int], ...]
     panic: bool
 
@@ -75,4 +78,5 @@ def avoidance(
     if throttled:
         until_ms = min(until_ms, now_ms + THROTTLES_HOLD_MS)
     avoided = here if panic else here | ejected
-    return Avoidance(table, change, until_ms, here, avoided, throttled, panic)
+    suspected = here.union(e.engine_id for e in ejections)
+    return Avoidance(table, change, until_ms, here, avoided, suspected, throttled, panic)

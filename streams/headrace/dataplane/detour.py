@@ -1,7 +1,8 @@
 """The way to an engine when some of a route's engines are left out: the slot, other slots, all by weight, the last.
 
-    session ─► where it was let go to ─► its slot ─► other slots (bounded) ─► scan ─► scan, crowded ones too
-            ─► throttled everywhere: shed ─► scan, ejected ones too (panic) ─► fallback ─► refused, with the reason
+    session ─► where it was let go to ─► its slot ─► other slots (bounded) ─► crowded only: its slot after all
+            ─► scan ─► scan, crowded ones too ─► throttled everywhere: shed ─► scan, ejected ones too (panic)
+            ─► fallback ─► refused, with the reason
 
 Each step gives an engine that is not left out, or hands on. Only sessions whose own engine is left out move, and they
 move back when it is not. The propensity is over the sessions' hashes: an engine's weight over that of all engines not
@@ -19,6 +20,7 @@ from headrace.dataplane.avoidance import Avoidance
 from headrace.dataplane.decision import Decision, DecisionReason
 from headrace.dataplane.rendezvous import Candidates
 from headrace.dataplane.route_table import RouteTable
+from headrace.schemas.weights import PPM
 
 
 class Asked(NamedTuple):
@@ -42,6 +44,7 @@ class LeftOut:
         throttled: kept from this session by throttling.
         crowded: above their share.
         barred: all of these.
+        no_room: those, and all suspects: a crowded engine's sessions are not moved there.
         made: decisions made so far with these left out, so that the next one like it is picked and not made.
     """
 
@@ -51,6 +54,7 @@ class LeftOut:
     throttled: AbstractSet[str]
     crowded: AbstractSet[str]
     barred: AbstractSet[str]
+    no_room: AbstractSet[str]
     made: dict[tuple[str | None, DecisionReason], Decision] = field(
         default_factory=dict[tuple[str | None, DecisionReason], Decision]
     )
@@ -62,29 +66,43 @@ class LeftOut:
         """Put together who is left out of a route, and out of one request."""
         hard = view.down.union(exclude)
         avoided = view.avoided | hard
-        return cls(view, hard, avoided, throttled, crowded, avoided | throttled | crowded)
+        barred = avoided | throttled | crowded
+        return cls(view, hard, avoided, throttled, crowded, barred, barred | view.suspected)
 
     def decision(self, table: RouteTable, found: Decision, reason: DecisionReason) -> Decision:
         """Give the decision for an engine that is not barred."""
         known = self.made.get((found.engine_id, reason))
         if known is None:
-            known = found.because(reason, table.chance(found.engine_id or "", self.barred))
+            known = found.because(reason, self.propensity(table, str(found.engine_id)))
             self.made[found.engine_id, reason] = known
         return known
+
+    def propensity(self, table: RouteTable, engine_id: str) -> float:
+        """Give the engine's own sessions, and its part of those that may not, or should not, stay at theirs."""
+        must_move = table.weight(self.avoided | self.throttled)
+        should_move = table.weight(self.barred) - must_move
+        own = table.weight((engine_id,))
+        got = own * must_move / (PPM - must_move - should_move) if engine_id not in self.barred else 0.0
+        if should_move and engine_id not in self.no_room:
+            got += own * should_move / (PPM - table.weight(self.no_room))
+        return (own + got) / PPM
 
 
 def detour(table: RouteTable, point: int, out: LeftOut, tries: int, released_to: str | None) -> Decision:
     """Decide for the session at `point`. The route has at least one engine with a weight."""
-    if released_to is not None and released_to in table.by_hint and released_to not in out.barred:
+    if released_to is not None and released_to in table.by_hint and released_to not in out.no_room:
         return table.by_hint[released_to].because(DecisionReason.RELEASED, 1.0)
     home = table.by_slot[table.slots[point % table.size]]
     if home.engine_id not in out.barred:
         return out.decision(table, home, DecisionReason.SLOT)
-    found = _other_slot(table, point, out.barred, tries)
+    if home.engine_id in out.avoided or home.engine_id in out.throttled:
+        found = _other_slot(table, point, out.barred, tries)
+        return _by_weight(table, point, out) if found is None else out.decision(table, found, DecisionReason.REHASH)
+    found = _other_slot(table, point, out.no_room, tries)
     if found is None:
-        return _by_weight(table, point, out)
-    suspected = home.engine_id in out.avoided or home.engine_id in out.throttled
-    return out.decision(table, found, DecisionReason.REHASH if suspected else DecisionReason.RELEASED)
+        # Not kept for the next one: that one may find an engine with room.
+        return home.because(DecisionReason.SLOT, out.propensity(table, str(home.engine_id)))
+    return out.decision(table, found, DecisionReason.RELEASED)
 
 
 def _other_slot(table: RouteTable, point: int, barred: AbstractSet[str], tries: int) -> Decision | None:

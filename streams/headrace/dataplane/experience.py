@@ -53,6 +53,7 @@ class Experience:
         for detector, score in zip(self._detectors, learnt, strict=True):
             if score >= detector.threshold:
                 self._scores[engine_id] = self._calm
+                self._ejections.pop(engine_id, None)  # so that it goes to the end
                 self._ejections[engine_id] = eject(
                     engine_id, detector.cause, before, now_ms, self._settings, self._seed
                 )
@@ -70,9 +71,8 @@ class Experience:
         self._tallies[engine_id] = counted(tally, outcome, now_ms, window_ms)
 
     def ejections(self, now_ms: int) -> tuple[Ejection, ...]:
-        """Give the ejections that last at this instant, by engine."""
-        by_engine = sorted(self._ejections.items())
-        return tuple(e for _, e in by_engine if now_ms < e.until_ms)
+        """Give the ejections that last at this instant, in the order in which they began."""
+        return tuple(e for e in list(self._ejections.values()) if now_ms < e.until_ms)
 
     def throttled(self, now_ms: int) -> dict[str, float]:
         """Give the engines that are asked less, each with the share of sessions that is kept from it."""

@@ -75,10 +75,9 @@ class RouteTable:
         w = self.weights
         return frozenset(e.engine_id for some in (w.targets, w.excluded, w.fallback) for e in some)
 
-    def chance(self, engine_id: str, barred: Iterable[str] = ()) -> float:
-        """Give the engine's weight over that of all engines that are not barred; exact to a slot. It is not barred."""
-        kept = PPM - sum(self.ppm.get(engine, 0) for engine in barred)
-        return self.ppm[engine_id] / kept
+    def weight(self, engines: Iterable[str]) -> int:
+        """Give the weight of these engines together, in ppm; engines that have none here weigh nothing."""
+        return sum(self.ppm.get(engine, 0) for engine in engines)
 
 
 def build_table(weights: RouteWeights, settings: DataPlaneSettings, previous: RouteTable | None = None) -> RouteTable:

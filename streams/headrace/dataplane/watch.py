@@ -80,7 +80,7 @@ class Watch:
 
     def left_out(self, table: RouteTable, asked: Asked, live: LiveRoute | None, now_ms: int) -> LeftOut:
         """Give who may not be taken for one request."""
-        view = self._view(table, now_ms)
+        view = self._view(table, live, now_ms)
         throttled = view.throttled_for(asked.point) if view.throttled else _NOBODY
         return LeftOut.of(view, _crowded(live, asked.established), throttled, asked.exclude)
 
@@ -99,17 +99,21 @@ class Watch:
             and not (known.view.throttled and known.view.throttled_for(point))
         ):
             return known
-        view = self._view(table, now_ms)
+        view = self._view(table, live, now_ms)
         if view.throttled and view.throttled_for(point):
             return None
-        made = LeftOut.of(view, crowded, _NOBODY, ())
+        made = LeftOut.of(view, _crowded(live, established=not new), _NOBODY, ())
         (self._for_new if new else self._for_all)[table.name] = made
         return made
 
-    def _view(self, table: RouteTable, now_ms: int) -> Avoidance:
+    def _view(self, table: RouteTable, live: LiveRoute | None, now_ms: int) -> Avoidance:
         view = self._avoidances.get(table.name)
         if view is None or view.table is not table or view.change != self._change or now_ms >= view.until_ms:
             view = self._avoidances[table.name] = self._judge(table, now_ms)
+            if live is not None:
+                sound = {engine: weight for engine, weight in table.ppm.items() if engine not in view.suspected}
+                live.in_flight.weigh(sound or table.ppm)
+                self.look_at_crowd(live)
         return view
 
     def _judge(self, table: RouteTable, now_ms: int) -> Avoidance:

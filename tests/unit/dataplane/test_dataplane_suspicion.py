@@ -221,6 +221,28 @@ def test_a_crowded_engine_lets_new_sessions_go_and_they_stay_where_they_went() -
     assert (ask(made, moved).reason, ask(made, moved).propensity) == (DecisionReason.RELEASED, 1.0)
 
 
+def test_a_session_that_has_to_move_goes_to_a_crowded_engine_rather_than_nowhere() -> None:
+    made = router(shares(a=1, b=1))
+    crowd(made, "a", 5)
+    decision = next(d for key in KEYS if (d := ask(made, key, exclude=("b",))).reason is DecisionReason.SCAN)
+    assert decision.engine_id == "a"
+
+
+def test_nobody_is_moved_to_a_suspect_to_make_room_and_its_idleness_is_no_room() -> None:
+    # b fails at once and so looks idle; it weighs too much to be ejected.
+    made = router(shares(a=2, b=2, c=1))
+    tell(made, "b", ERROR)
+    before = engines(made)
+    crowd(made, "a", 6)
+    during = {key: ask(made, key, established=False) for key in KEYS}
+    assert {d.engine_id for d in during.values() if d.reason is DecisionReason.RELEASED} == {"c"}
+    assert all(during[key].engine_id == "b" for key in KEYS if before[key] == "b")
+    # 6 of 9 are the share of a where b counts for nothing, and 4 where it counts.
+    crowd(made, "c", 3)
+    assert ask(made, next(k for k in KEYS if before[k] == "a"), established=None).outcome is Outcome.ROUTED
+    assert made._live[MODEL, "default"].in_flight.crowded_for_new == frozenset()
+
+
 def test_a_released_session_whose_new_engine_dies_goes_home() -> None:
     made = router()
     moved = next(key for key, engine in engines(made).items() if engine == "a")
@@ -241,12 +263,12 @@ def test_requests_without_a_session_are_not_remembered() -> None:
     assert len(made._live[MODEL, "default"].released) == 0
 
 
-def test_where_the_only_other_engine_is_crowded_the_crowd_is_ignored() -> None:
+def test_a_crowded_engine_keeps_its_sessions_where_there_is_no_other() -> None:
     made = router(shares(a=1, b=1))
     crowd(made, "a", 5)
     made.set_health("b", up=False)
     decision = ask(made, established=False)
-    assert (decision.engine_id, decision.reason) == ("a", DecisionReason.SCAN)
+    assert (decision.engine_id, decision.reason) == ("a", DecisionReason.SLOT)
 
 
 def test_in_flight_of_a_route_that_is_not_known_is_nothing() -> None:

@@ -45,10 +45,13 @@ def eject(
 
 
 def within_share(ejections: Iterable[Ejection], ppm: Mapping[str, int], share: float) -> frozenset[str]:
-    """Give the ejected engines that are left out of a route of these weights: at most `share` of their sum."""
+    """Give the ejected engines that are left out of a route of these weights: at most `share` of their sum.
+
+    Of those that began at the same instant, the first given counts first.
+    """
     left = int(share * sum(ppm.values()))
     out: set[str] = set()
-    for ejection in sorted(ejections, key=lambda e: (e.at_ms, e.engine_id)):
+    for ejection in sorted(ejections, key=lambda e: e.at_ms):
         weight = ppm.get(ejection.engine_id, 0)
         if 0 < weight <= left:
             left -= weight

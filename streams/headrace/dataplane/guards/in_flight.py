@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Mapping
 
 from headrace.dataplane.settings import GuardSettings
-from headrace.schemas.weights import PPM
 
 
 class InFlight:
@@ -28,19 +27,20 @@ class InFlight:
         crowded_for_new: those that let new ones go; more of them.
     """
 
-    __slots__ = ("_all", "_at", "_ppm", "_settings", "crowded", "crowded_for_new")
+    __slots__ = ("_all", "_at", "_ppm", "_settings", "_total_ppm", "crowded", "crowded_for_new")
 
     def __init__(self, settings: GuardSettings) -> None:
         self._settings = settings
         self._ppm: Mapping[str, int] = {}
+        self._total_ppm = 1
         self._all: deque[None] = deque()
         self._at: dict[str, deque[None]] = {}
         self.crowded: frozenset[str] = frozenset()
         self.crowded_for_new: frozenset[str] = frozenset()
 
     def weigh(self, ppm: Mapping[str, int]) -> None:
-        """Judge by these weights from now on; engines that have neither a weight nor a request are forgotten."""
-        self._ppm = ppm
+        """Judge by these weights, of which only the ratios matter; who has neither one nor a request is forgotten."""
+        self._ppm, self._total_ppm = ppm, max(1, sum(ppm.values()))
         for engine, under_way in list(self._at.items()):
             if engine not in ppm and not under_way:
                 self._at.pop(engine)
@@ -84,4 +84,4 @@ class InFlight:
         here = self.count(engine_id) + 1
         if here <= self._settings.in_flight_min or engine_id not in self._ppm:
             return False
-        return here > math.ceil(factor * self._ppm[engine_id] / PPM * (len(self._all) + 1))
+        return here > math.ceil(factor * self._ppm[engine_id] / self._total_ppm * (len(self._all) + 1))
