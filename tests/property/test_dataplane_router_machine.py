@@ -161,8 +161,9 @@ class RouterMachine(RuleBasedStateMachine):
             self.router.report(MODEL, "default", decision, retry=True, outcome=AttemptOutcome.ERROR, now_ms=self.now_ms)
         assert self.weights is None or victim in {e.engine_id for e in self.router.ejections(self.now_ms)}
         after = self.ask_all()
-        # Where the ejection has no effect, the errors still count as requests that the engine did not reject.
-        if self.left_out_as_suspects() >= ejected | {victim} or not self.router.throttled(self.now_ms):
+        # In panic the others come back. Where the ejection has no effect, errors still count as not rejected.
+        left_out = self.left_out_as_suspects()
+        if left_out >= ejected and (victim in left_out or not self.router.throttled(self.now_ms)):
             self.only_moved_from(victim, before, after)
 
     @precondition(lambda self: self.weights is not None and not self.suspicions())

@@ -56,7 +56,7 @@ class GuardSettings:
     throttle_k: Annotated[float, Ge(1), Le(1_000)] = 2.0
     throttle_window_ms: Annotated[int, Ge(1), Le(3_600_000)] = 60_000
     in_flight_new: Annotated[float, Ge(1), Le(1_000)] = 1.15
-    in_flight_established: Annotated[float, Ge(1), Le(1_000)] = 1.3
+    in_flight_established: Annotated[float, Ge(1), Le(1_000)] = 1.25
     in_flight_min: Annotated[int, Ge(1), Le(1_000_000)] = 4
     released_max: Annotated[int, Ge(1), Le(10_000_000)] = 50_000
 
