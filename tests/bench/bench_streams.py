@@ -3,10 +3,12 @@
     python tests/bench/bench_streams.py [--brokers embedded,apache] [--signals 40000] [--engines 500]
 
 A signal is one engine over one second: TTFT, TBOT and E2E histograms of some forty observations, and a status. The rate
-of a run is its signals over the time from its first to its last state in the compacted topic, broker included.
+of a run is its signals over the time from its first to its last state in the compacted topic, broker included. Beside
+it the processor time per signal of the process that folds: on a busy machine that is the number to compare.
 """
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
@@ -69,15 +71,20 @@ def offline(count: int, engines: int) -> None:
         RawRecord("headrace.signals.engine", partition_of(key, 8), i, at_ms, key, value)
         for i, (key, value, at_ms) in enumerate(values(count, engines))
     ]
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     run_offline(records, SETTINGS, TOPICS)
-    took = time.perf_counter() - began
-    row("-", "off-line run", count, took)
+    row("-", "off-line run", count, time.perf_counter() - began, time.process_time() - cpu)
 
 
-def row(broker: str, what: str, count: int, took_s: float, more: str = "") -> None:
-    rate = count / took_s
-    print(f"{broker:10}{what:34}{rate:10,.0f} signals/s {rate * len(METRICS):10,.0f} histograms/s  {more}", flush=True)
+def row(broker: str, what: str, count: int, took_s: float, cpu_s: float, more: str = "") -> None:
+    rate, cpu_us = count / took_s, 1e6 * cpu_s / count
+    rates = f"{rate:10,.0f} signals/s {rate * len(METRICS):10,.0f} histograms/s {cpu_us:8.0f} us of processor a signal"
+    print(f"{broker:10}{what:34}{rates}  {more}", flush=True)
+
+
+def processor_s(pid: int) -> float:
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def load(bus: Bus, count: int, engines: int) -> None:
@@ -97,31 +104,36 @@ def load(bus: Bus, count: int, engines: int) -> None:
 
 def span_s(bus: Bus, applied: int) -> float:
     """Wait until every signal is in a state, and give the time between the first state and the last."""
-    reader, stamps, newest = CompactedReader(bus.kafka, [bus.name(STATE_ENGINE)]), [], {}
-    deadline = time.monotonic() + 180
-    while sum(newest.values()) < applied:
-        assert time.monotonic() < deadline, f"{sum(newest.values())} of {applied} applied"
-        for record in reader.poll(1.0):
+    reader, stamps = CompactedReader(bus.kafka, [bus.name(STATE_ENGINE)]), []
+    newest: dict[bytes, bytes | None] = {}
+    deadline, done = time.monotonic() + 180, 0
+    while done < applied:
+        assert time.monotonic() < deadline, f"{done} of {applied} applied"
+        records = reader.poll(0.5)
+        for record in records:
             stamps.append(record.timestamp_ms)
-            if record.key is not None:
-                # How many signals of the key are in it: its window's end counts the seconds.
-                state = must(decode(EngineState, record.value))
-                newest[record.key] = (state.last_signal_ms - START_MS) // 1_000
+            newest[record.key or b""] = record.value
+        if not records and reader.caught_up:
+            # How many signals of a key are in its state: its window's end counts the seconds.
+            states = [must(decode(EngineState, value)) for value in newest.values()]
+            done = sum((state.last_signal_ms - START_MS) // 1_000 for state in states)
     reader.close()
     return (max(stamps) - min(stamps)) / 1_000
 
 
 def worker_rate(bus: Bus, kind: str, count: int, engines: int) -> None:
-    load(bus, count, engines)
+    load(bus, 0, engines)
     with tempfile.TemporaryDirectory() as folder:
         worker = Worker(bus, Path(folder))
         try:
             worker.wait_until("streams ready")
-            time.sleep(count / 4_000)
+            before = processor_s(worker.process.pid)
+            load(bus, count, engines)
             took = span_s(bus, count)
+            used = processor_s(worker.process.pid) - before
             status = Path(f"/proc/{worker.process.pid}/status").read_text().splitlines()
             memory = next(line.split()[1] for line in status if line.startswith("VmHWM"))
-            row(kind, "headrace streams", count, took, f"peak {int(memory) // 1024} MB")
+            row(kind, "headrace streams", count, took, used, f"peak {int(memory) // 1024} MB")
             latency(bus, kind, engines)
         finally:
             worker.kill()
@@ -162,12 +174,13 @@ def bare_rate(bus: Bus, kind: str, count: int, engines: int) -> None:
     producer = Producer(producer_options(bus.kafka))
     consumer.subscribe([bus.name(SIGNALS_ENGINE)])
     fold, stored, done = KeyedFold(KINDS[SIGNALS_ENGINE], SETTINGS, TOPICS.partitions), {}, 0
-    began = None
+    began, cpu = None, 0.0
     while done < count:
         messages = [m for m in consumer.consume(2_000, 0.2) if m.error() is None]
         if not messages:
             continue
-        began = time.perf_counter() if began is None else began
+        if began is None:
+            began, cpu = time.perf_counter(), time.process_time()
         folded = fold.fold(map(raw_record, messages), stored.get, None)
         stored.update(folded.states)
         for key, value in folded.states.items():
@@ -176,7 +189,7 @@ def bare_rate(bus: Bus, kind: str, count: int, engines: int) -> None:
         consumer.commit(asynchronous=False)
         done += len(messages)
     assert began is not None
-    row(kind, "bare confluent-kafka, same fold", count, time.perf_counter() - began)
+    row(kind, "bare confluent-kafka, same fold", count, time.perf_counter() - began, time.process_time() - cpu)
     consumer.close()
 
 

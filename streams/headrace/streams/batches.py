@@ -1,6 +1,6 @@
 """A bounded buffer between a stream that gives one item at a time and a fold that takes many.
 
-    add() waits while `limit` items are held          take() gives what came within `wait_s` of the first, or `limit`
+    add() waits while `limit` items are held          take(wait_s) gives what came within it of the first, or `limit`
 
 Faust's own `take_events` acknowledges a batch when its body is left, by an exception or a cancellation too: a batch
 that was not written would be lost. Here taking acknowledges nothing; that is the fold's own last step.
@@ -16,9 +16,8 @@ T = TypeVar("T")
 class Batches(Generic[T]):
     """Items between one producer task and one consumer task of the same event loop."""
 
-    def __init__(self, limit: int, wait_s: float) -> None:
+    def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._wait_s = wait_s
         self._items: list[T] = []
         self._some = asyncio.Event()
         self._full = asyncio.Event()
@@ -34,11 +33,11 @@ class Batches(Generic[T]):
             self._room.clear()
             self._full.set()
 
-    async def take(self, idle_s: float) -> list[T]:
+    async def take(self, wait_s: float, idle_s: float) -> list[T]:
         """Give the held items in order; an empty list when none came within `idle_s`."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._some.wait(), idle_s)
-            await asyncio.wait_for(self._full.wait(), self._wait_s)
+            await asyncio.wait_for(self._full.wait(), wait_s)
         taken, self._items = self._items, []
         self._some.clear()
         self._full.clear()

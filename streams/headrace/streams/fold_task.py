@@ -27,6 +27,8 @@ from headrace.streams.ports import Log
 from headrace.streams.progress import Progress
 
 IDLE_S = 0.25
+MAX_WAITS = 10
+"""Under load a batch is collected for at most this many times the configured wait."""
 
 Event = EventT[Any]
 
@@ -42,6 +44,7 @@ class FoldTask:
         *,
         topics: tuple[str, str, str],
         batches: Batches[Event],
+        wait_s: float,
         fleet: FleetWatch | None,
         continuity: Continuity,
         progress: Progress,
@@ -52,6 +55,7 @@ class FoldTask:
         self._table = table
         self._signals, self._state, self._dead_letters = topics
         self._batches = batches
+        self._wait_s = wait_s
         self._fleet = fleet
         self._continuity = continuity
         self._progress = progress
@@ -64,14 +68,22 @@ class FoldTask:
             await self._batches.add(event)
 
     async def run(self) -> None:
-        """Fold until cancelled."""
+        """Fold until cancelled.
+
+        A batch is collected for at least as long as the last one took: behind a backlog batches grow, until each
+        touched key's state is written once for several of its signals.
+        """
+        took_s = 0.0
         while True:
-            events = await self._batches.take(IDLE_S)
+            wait_s = max(self._wait_s, min(took_s, MAX_WAITS * self._wait_s))
+            events = await self._batches.take(wait_s, IDLE_S)
+            began_s = time.monotonic()
             await self._sweep()
             current = [e for e in events if e.message.generation_id == self._app.consumer_generation_id]
             if current:
                 await self._continuity.check(((self._signals, e.message.partition), e.message.offset) for e in current)
                 await self._process(current)
+            took_s = time.monotonic() - began_s
 
     def revoked(self, partitions: Container[int]) -> None:
         """Drop what is kept of partitions that other workers own now."""

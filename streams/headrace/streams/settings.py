@@ -26,7 +26,7 @@ class StreamsSettings:
         step_sigmas: deviations of a Poisson count beyond which a change may be a step; a step exceeds both bounds.
         min_coverage: coverage of the window below which a state is not valid (LOW_COVERAGE).
         batch_max: most signals that are folded before the states they touch are written.
-        batch_wait_ms: longest time that a signal waits for others to be folded with.
+        batch_wait_ms: how long a signal waits for others to be folded with; up to ten times as long behind a backlog.
         group_id: consumer group of the workers; also the name of the Faust application.
         session_timeout_ms: silence after which the broker takes a dead worker's partitions away; at least what the
             broker allows (Kafka's `group.min.session.timeout.ms`, 6 s).

@@ -41,27 +41,27 @@ class Said:
 
 def test_a_batch_is_what_came_within_the_wait_in_order() -> None:
     async def run() -> list[list[int]]:
-        batches: Batches[int] = Batches(limit=10, wait_s=0.01)
+        batches: Batches[int] = Batches(limit=10)
         for i in range(3):
             await batches.add(i)
-        first = await batches.take(1.0)
-        return [first, await batches.take(0.001)]
+        first = await batches.take(0.01, 1.0)
+        return [first, await batches.take(0.01, 0.001)]
 
     assert asyncio.run(run()) == [[0, 1, 2], []]
 
 
 def test_a_full_batch_is_taken_at_once_and_the_producer_waits_for_room() -> None:
     async def run() -> tuple[list[int], bool, list[int]]:
-        batches: Batches[int] = Batches(limit=2, wait_s=30.0)
+        batches: Batches[int] = Batches(limit=2)
 
         async def produce() -> None:
             for i in range(4):
                 await batches.add(i)
 
         producing = asyncio.create_task(produce())
-        first = await batches.take(1.0)
+        first = await batches.take(30.0, 1.0)
         waited = not producing.done()
-        return first, waited, await batches.take(1.0)
+        return first, waited, await batches.take(30.0, 1.0)
 
     assert asyncio.run(asyncio.wait_for(run(), 5)) == ([0, 1], True, [2, 3])
 
