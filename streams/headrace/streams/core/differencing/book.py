@@ -33,6 +33,7 @@ from headrace.streams.core.mapping.reading import GAUGES, Field, Over, Reading
 
 ALIAS_HOLD_MS: Final = 60_000
 FORGET_MS: Final = 900_000
+FORGET_EVERY_MS: Final = 10_000
 DEFAULT_MAX_SERIES: Final = 1_024
 DEFAULT_MAX_MODELS: Final = 64
 OTHER: Final = "other"
@@ -97,6 +98,7 @@ class SeriesBook:
     _rates: dict[str, float] = field(default_factory=dict[str, float])
     _speakers: dict[int, _Speaker] = field(default_factory=dict[int, _Speaker])
     _models: set[str] = field(default_factory=set[str])
+    _forgot_ms: int | None = None
 
     def take(self, reading: Reading) -> BookOutcome:
         """Fold one reading and say what it tells."""
@@ -181,7 +183,13 @@ class SeriesBook:
         return None
 
     def _forget(self) -> bool:
-        """Make room: drop what has not been heard for FORGET_MS. Say whether there is room now."""
+        """Make room: drop what has not been heard for FORGET_MS. Say whether there is room now.
+
+        A flood of series must not sweep the book for each of them: once in FORGET_EVERY_MS of event time is enough.
+        """
+        if self._forgot_ms is not None and self.newest_ms < self._forgot_ms + FORGET_EVERY_MS:
+            return False
+        self._forgot_ms = self.newest_ms
         horizon = self.newest_ms - FORGET_MS
         self.levels = {series: level for series, level in self.levels.items() if level.time_ms >= horizon}
         self.gauges = {slot: gauge for slot, gauge in self.gauges.items() if gauge.time_ms >= horizon}
@@ -215,7 +223,7 @@ class SeriesBook:
                 [
                     _FORM,
                     [self.max_series, self.max_models],
-                    self.newest_ms,
+                    [self.newest_ms, self._forgot_ms],
                     [list(each) for each in bounds],
                     levels,
                     [[slot, *self.gauges[slot]] for slot in sorted(self.gauges)],
@@ -242,9 +250,19 @@ class SeriesBook:
             return cls()
         try:
             parts = cast("list[Any]", msgpack.unpackb(packed, strict_map_key=False))
-            form, (max_series, max_models), newest_ms, bounds, levels, gauges, speakers, since, rates, models, tally = (
-                parts
-            )
+            (
+                form,
+                (max_series, max_models),
+                (newest_ms, forgot_ms),
+                bounds,
+                levels,
+                gauges,
+                speakers,
+                since,
+                rates,
+                models,
+                tally,
+            ) = parts
             if form != _FORM:
                 raise UnreadableBookError(f"a book of form {form}; this build reads {_FORM}")
             shared: list[tuple[float, ...]] = [tuple(each) for each in bounds]
@@ -259,6 +277,7 @@ class SeriesBook:
                 _rates=dict(rates),
                 _speakers={slot: _Speaker(alias, time_ms) for slot, alias, time_ms in speakers},
                 _models=set(models),
+                _forgot_ms=forgot_ms,
             )
         except (ValueError, TypeError, KeyError, IndexError, msgpack.UnpackException) as error:
             raise UnreadableBookError(f"no packed book: {type(error).__name__}: {error}") from error

@@ -21,7 +21,7 @@ from headrace.streams.core.mapping.reading import COUNTERS, DURATIONS, GAUGES, F
 from headrace.streams.core.mapping.templates import Origin
 from headrace.streams.core.mapping.units import DIVISORS, TIME_UNITS, declared, in_seconds
 
-MAX_KNOWN: Final = 200_000
+MAX_KNOWN: Final = 100_000
 MAX_KNOWN_CHARS: Final = 32_000_000
 """Series whose meaning is remembered, and their labels' characters; beyond, all are forgotten and found again."""
 MAX_REJECTS: Final = 1_000
