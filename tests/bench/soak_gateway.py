@@ -42,11 +42,12 @@ async def soak(requests: int, malformed: int) -> None:
                 "mb": round(resident_mb(), 1),
             }
             print(json.dumps(row | {"seconds": round(time.monotonic() - began, 1)}), flush=True)
-        began = time.monotonic()
-        await survives_malformed_http(r, malformed, seed=2)
-        files, tasks = await settled(r)
-        row = {"malformed": malformed, "files": files, "tasks": tasks, "mb": round(resident_mb(), 1)}
-        print(json.dumps(row | {"seconds": round(time.monotonic() - began, 1)}), flush=True)
+        for part in range(1, 3):  # twice, so that what grows can be told from what is taken once
+            began = time.monotonic()
+            await survives_malformed_http(r, malformed // 2, seed=1 + part)
+            files, tasks = await settled(r)
+            row = {"malformed": part * (malformed // 2), "files": files, "tasks": tasks, "mb": round(resident_mb(), 1)}
+            print(json.dumps(row | {"seconds": round(time.monotonic() - began, 1)}), flush=True)
 
 
 if __name__ == "__main__":
