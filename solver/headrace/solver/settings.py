@@ -31,6 +31,7 @@ class SolverSettings:
         ttl_ms: how long after its tick a snapshot stays valid without another commit.
         policy: file name under `headrace.solver.core.policies`.
         move_price_ms: price of moving a request off its warm KV cache, ms per request.
+        stay_within: previous weights stand where the best answer is better by less than this, relative; 0 for never.
         segments: chords per engine's latency curve; columns are per group of equal engines, so many cost little.
         engine_cost: `convex` counts network and engine latency; `none` the network alone, within hard capacity.
         ageing_after_ms: silence after which an engine's usable capacity begins to fade.
@@ -41,6 +42,17 @@ class SolverSettings:
         degraded_factor: share of capacity left to an engine that calls itself DEGRADED.
         headroom_load: share of effective capacity above which the headroom price is added.
         headroom_price_ms: surcharge on the segments above `headroom_load`, ms per request.
+        trim_power: share of a profile's error, as a logarithm, that the trim takes over in a trim period.
+        trim_period_ms: see above.
+        trim_bound: the trim stays within 1 / this and this; 1 for no trim.
+        outlier_ratio: how many times slower than its peers' median an engine is before it may be an outlier.
+        outlier_mads: how many deviations (median absolute, scaled to sigma) above it, too.
+        outlier_half_ms: time in which an outlier's usable capacity halves.
+        outlier_recovery_ms: time in which it doubles again afterwards.
+        outlier_max_share: most of a pool's capacity that may be penalised; 0 for no penalties.
+        panic_share: share of a pool's engines below which penalties are ignored.
+        cold_start_share: share of capacity that an engine begins with when it comes back.
+        cold_ramp_ms: time in which it gets all of it; 0 for no ramp.
         proportional_gain: of the policy `proportional`: change of a weight per second at an error of its whole score.
         pid_gain: of the policy `pid`: change of a weight per change of its error.
         pid_integral: of the policy `pid`: change of a weight per second and error.
@@ -60,6 +72,7 @@ class SolverSettings:
     ttl_ms: Annotated[int, Ge(1_000), Le(86_400_000)] = 60_000
     policy: str = "lp"
     move_price_ms: Annotated[float, Ge(0), Le(10_000)] = 30.0
+    stay_within: Annotated[float, Ge(0), Le(0.1)] = 0.005
     segments: Annotated[int, Ge(2), Le(64)] = 24
     engine_cost: Literal["convex", "none"] = "convex"
     ageing_after_ms: Annotated[int, Ge(500)] = 5_000
@@ -70,6 +83,17 @@ class SolverSettings:
     degraded_factor: Annotated[float, Ge(0), Le(1)] = 0.5
     headroom_load: Annotated[float, Gt(0), Le(1)] = 0.95
     headroom_price_ms: Annotated[float, Ge(0), Le(1e6)] = 0.0
+    trim_power: Annotated[float, Ge(0), Le(1)] = 0.1
+    trim_period_ms: Annotated[int, Ge(100), Le(600_000)] = 2_000
+    trim_bound: Annotated[float, Ge(1), Le(10)] = 2.0
+    outlier_ratio: Annotated[float, Gt(1), Le(100)] = 1.5
+    outlier_mads: Annotated[float, Ge(0), Le(100)] = 5.0
+    outlier_half_ms: Annotated[int, Ge(100), Le(600_000)] = 5_000
+    outlier_recovery_ms: Annotated[int, Ge(100), Le(3_600_000)] = 30_000
+    outlier_max_share: Annotated[float, Ge(0), Le(1)] = 0.3
+    panic_share: Annotated[float, Ge(0), Le(1)] = 0.5
+    cold_start_share: Annotated[float, Gt(0), Le(1)] = 0.3
+    cold_ramp_ms: Annotated[int, Ge(0), Le(600_000)] = 5_000
     proportional_gain: Annotated[float, Ge(0), Le(100)] = 0.1
     pid_gain: Annotated[float, Ge(0), Le(100)] = 0.1
     pid_integral: Annotated[float, Ge(0), Le(100)] = 0.05

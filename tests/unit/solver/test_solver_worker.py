@@ -261,7 +261,7 @@ def test_lost_telemetry_is_a_warning_once_and_validity_goes_on() -> None:
     worker = worker_in(world)
     run(worker, world, START_MS + 500)
     world.fresh = False
-    run(worker, world, START_MS + 18_000)
+    run(worker, world, START_MS + 33_000)
     held = [tick for tick in world.written if tick.snapshot.commit.status is SnapshotStatus.HELD]
     assert len(held) > 1
     assert [event.partition(", held")[0].partition(":")[0] for event in world.events("warning")] == [

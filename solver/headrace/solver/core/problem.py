@@ -40,12 +40,14 @@ class Measured:
         latency_s: mean over the window, at the output length of its profile.
         smoothed_s: the same, smoothed: what a feedback policy steers by.
         samples: requests behind the means.
+        inside: requests in service or waiting, just now; None where not measured.
     """
 
     rate_rps: float
     latency_s: float
     smoothed_s: float
     samples: int
+    inside: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,15 @@ from headrace.schemas.assembly import digest_of
 from headrace.schemas.codec import encode_body
 from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.digest import add, remove, summand, to_text
-from headrace.schemas.weights import RouteWeights, Snapshot, SnapshotCommit, SnapshotMode, SnapshotStatus
+from headrace.schemas.weights import (
+    EngineMemory,
+    Protected,
+    RouteWeights,
+    Snapshot,
+    SnapshotCommit,
+    SnapshotMode,
+    SnapshotStatus,
+)
 from headrace.solver.core.answer.apportion import moved_share
 from headrace.solver.core.answer.records import solve_record
 from headrace.solver.core.answer.routes import RouteWriter
@@ -22,6 +30,8 @@ from headrace.solver.core.policies import policy_named
 from headrace.solver.core.problem import Problem
 from headrace.solver.core.program.layout import Layout, lay_out
 from headrace.solver.core.program.plan import Plan
+from headrace.solver.core.program.plan_memory import with_score_errors
+from headrace.solver.core.protections import protect, worth_remembering
 from headrace.solver.settings import SolverSettings
 
 LADDER = ("last_good", "capacity_weighted")
@@ -29,6 +39,7 @@ LADDER = ("last_good", "capacity_weighted")
 _RULES = (
     "policy",
     "move_price_ms",
+    "stay_within",
     "segments",
     "engine_cost",
     "ageing_after_ms",
@@ -39,6 +50,17 @@ _RULES = (
     "degraded_factor",
     "headroom_load",
     "headroom_price_ms",
+    "trim_power",
+    "trim_period_ms",
+    "trim_bound",
+    "outlier_ratio",
+    "outlier_mads",
+    "outlier_half_ms",
+    "outlier_recovery_ms",
+    "outlier_max_share",
+    "panic_share",
+    "cold_start_share",
+    "cold_ramp_ms",
     "proportional_gain",
     "pid_gain",
     "pid_integral",
@@ -117,7 +139,8 @@ def solve_tick(
         InvalidInputError: there is no policy of that name.
     """
     started = stamp.elapsed_us()
-    layout = lay_out(problem, previous)
+    guarded = protect(problem, previous, settings, stamp.now_ms)
+    layout = lay_out(guarded.problem, previous)
     laid_out = stamp.elapsed_us()
     plan = _descend(layout, settings, lp)
     planned = stamp.elapsed_us()
@@ -125,7 +148,9 @@ def solve_tick(
     afresh = previous is None or previous.commit.epoch != stamp.epoch
     routes = tuple(writer.write(row, stamp.epoch, stamp.version, afresh=afresh) for row in range(len(layout.rows)))
     moved_rps = float(moved_share(layout, writer.weights) @ layout.demand)
-    draft = _Draft(problem, settings, stamp, plan.status, f"{plan.sentence}; {moved_rps:.1f} RPS moved", routes)
+    remembered = worth_remembering(with_score_errors(guarded, layout, plan))
+    told = _Told(plan.status, f"{plan.sentence}; {moved_rps:.1f} RPS moved", remembered, guarded.protections)
+    draft = _Draft(problem, settings, stamp, told, routes)
     snapshot, changed, removed = _close(draft, previous)
     record = solve_record(layout, plan, snapshot.commit, moved_rps)
     timed = replace(
@@ -144,7 +169,8 @@ def hold_tick(problem: Problem, previous: Snapshot, settings: SolverSettings, st
     routes = tuple(
         replace(route, epoch=stamp.epoch, version=stamp.version) if afresh else route for route in previous.routes
     )
-    draft = _Draft(problem, settings, stamp, SnapshotStatus.HELD, sentence, routes)
+    told = _Told(SnapshotStatus.HELD, sentence, previous.commit.remembered, previous.commit.protections)
+    draft = _Draft(problem, settings, stamp, told, routes)
     snapshot, changed, removed = _close(draft, previous)
     return Tick(snapshot, changed, removed, solve_record(None, None, snapshot.commit, 0.0))
 
@@ -171,14 +197,23 @@ def _reason(failed: Failed) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class _Told:
+    """What a commit says beside its dates."""
+
+    status: SnapshotStatus
+    sentence: str
+    remembered: tuple[EngineMemory, ...]
+    protections: tuple[Protected, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Draft:
     """A snapshot before it is dated and sealed."""
 
     problem: Problem
     settings: SolverSettings
     stamp: TickStamp
-    status: SnapshotStatus
-    sentence: str
+    told: _Told
     routes: tuple[RouteWeights, ...]
 
 
@@ -202,8 +237,8 @@ def _close(draft: _Draft, previous: Snapshot | None) -> tuple[Snapshot, frozense
         epoch=stamp.epoch,
         version=stamp.version,
         mode=SnapshotMode.LIVE,
-        status=draft.status,
-        sentence=draft.sentence,
+        status=draft.told.status,
+        sentence=draft.told.sentence,
         tick_ms=stamp.now_ms,
         period_ms=settings.period_ms,
         valid_until_ms=stamp.now_ms + settings.ttl_ms,
@@ -213,5 +248,7 @@ def _close(draft: _Draft, previous: Snapshot | None) -> tuple[Snapshot, frozense
         policy=settings.policy,
         policy_hash=policy_hash(settings),
         inputs=draft.problem.inputs,
+        remembered=draft.told.remembered,
+        protections=draft.told.protections,
     )
     return Snapshot(commit, draft.routes), changed, removed

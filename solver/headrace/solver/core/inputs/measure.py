@@ -31,7 +31,8 @@ def measure(state: EngineState, profile: LatencyProfile) -> Measured | None:
         window, smoothed = _mean(whole), _smoothed(whole)
     else:
         return None
-    return Measured(samples / (state.covered_ms / _MS), window, smoothed, samples)
+    inside = None if state.running is None else state.running + (state.waiting or 0.0)
+    return Measured(samples / (state.covered_ms / _MS), window, smoothed, samples, inside)
 
 
 def _of(state: EngineState, metric: Metric) -> list[LatencyState]:

@@ -17,6 +17,7 @@ from headrace.solver.core.program.layout import Floats, Layout
 from headrace.solver.core.program.plan import Curves, Effort, Plan, Prices, normalised
 from headrace.solver.core.program.pool_split import split_by_slope
 from headrace.solver.core.program.program import Component, Costs, components_of, costs_of
+from headrace.solver.core.program.stay import staying
 from headrace.solver.core.program.verify import kkt_problem
 from headrace.solver.settings import SolverSettings
 
@@ -35,12 +36,15 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
         return solved
     solutions, method = solved
     flow, shed, prices = _read_back(layout, costs, components, solutions)
+    stays = staying(layout, curves, components, (flow, shed), settings.stay_within)
+    flow = np.where(stays[layout.pair_row], layout.pair_previous * layout.demand[layout.pair_row], flow)
     load = split_by_slope(layout, curves, flow)
     upper = true_cost(layout, curves, costs, flow, shed, load)
     lower = lower_bound(layout, curves, costs, prices)
     gap = max((upper - lower) / upper, 0.0) if upper > 0.0 else 0.0
     prices = _canonical(layout, curves, prices, flow)
     share, kept = _shares(layout, flow, prices)
+    kept |= stays
     return Plan(
         status=SnapshotStatus.OPTIMAL,
         rung=method.value,

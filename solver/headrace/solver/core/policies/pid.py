@@ -18,7 +18,7 @@ from headrace.solver.core.linear import Failed, LinearSolver
 from headrace.solver.core.profile.load_cost import MS
 from headrace.solver.core.program.feedback import pool_latency_ms, previous_shares, stepped
 from headrace.solver.core.program.layout import Floats, Layout
-from headrace.solver.core.program.plan import Plan, by_shares, normalised
+from headrace.solver.core.program.plan import Plan, by_shares
 from headrace.solver.settings import SolverSettings
 
 START = 0.1
@@ -26,7 +26,7 @@ START = 0.1
 
 def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | Failed:  # noqa: ARG001 - a policy's signature
     """Push each pool's weights by its error and by how it changes."""
-    before = _slow_start(layout, previous_shares(layout))
+    before = previous_shares(layout, START)
     error = _pool_errors(layout, before)
     last = _last_errors(layout)
     change = np.where(np.isfinite(last), error - last, 0.0)
@@ -34,11 +34,6 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     step = np.clip(push, -settings.pid_max_step, settings.pid_max_step)
     share = stepped(layout, before, step[layout.pair_pool])
     return by_shares(layout, "PID", share, "by measured latency and how it changes").with_errors(error)
-
-
-def _slow_start(layout: Layout, share: Floats) -> Floats:
-    even = normalised(layout, layout.pool_capacity[layout.pair_pool])
-    return normalised(layout, np.where(share > 0.0, share, START * even))
 
 
 def _pool_errors(layout: Layout, share: Floats) -> Floats:

@@ -5,8 +5,8 @@
     k        = proportional_gain, per second; dt = period
 
 A pool without traffic has no score; it keeps its weight. None falls below `FLOOR` of its share by capacity, or it could
-never show that it has recovered. A row without weights begins with shares by capacity. It never sheds: it knows no
-capacity.
+never show that it has recovered. A pool that a row had no weight on begins at its share by capacity. Nothing is ever
+shed: capacity is not known here.
 
 Oscillates when the signal is delayed: what is watched is what is steered. At a small gain it is calm, and as slow to
 answer a change.

@@ -28,11 +28,14 @@ def pool_latency_ms(layout: Layout) -> Floats:
     return np.divide(sums(pool, weight * ms, len(total)), total, out=np.full_like(total, np.nan), where=total > 0.0)
 
 
-def previous_shares(layout: Layout) -> Floats:
-    """Give the shares that stood, (P,), scaled to 1; shares by capacity where a row had none."""
+def previous_shares(layout: Layout, start: float = 1.0) -> Floats:
+    """Give the shares that stood, (P,), scaled to 1; a pool that had none begins at `start` of its part by capacity."""
     even = normalised(layout, layout.pool_capacity[layout.pair_pool])
-    had = layout.per_row(layout.pair_previous) > 0.0
-    return np.where(had[layout.pair_row], normalised(layout, layout.pair_previous), even)
+    stood = normalised(layout, layout.pair_previous)
+    had = layout.per_row(stood) > 0.0
+    fresh = np.where(had, start, 1.0)[layout.pair_row] * np.where(stood > 0.0, 0.0, even)
+    left = 1.0 - layout.per_row(fresh)[layout.pair_row]
+    return np.asarray(stood * left + fresh, dtype=np.float64)
 
 
 def errors(layout: Layout, share: Floats, latency_ms: Floats) -> Floats:
@@ -44,7 +47,7 @@ def errors(layout: Layout, share: Floats, latency_ms: Floats) -> Floats:
     mean = np.divide(
         layout.per_row(weight * np.where(known, score, 0.0)), total, out=np.full_like(total, np.nan), where=total > 0.0
     )
-    return 1.0 - score / mean[layout.pair_row]
+    return np.asarray(1.0 - score / mean[layout.pair_row], dtype=np.float64)
 
 
 def stepped(layout: Layout, share: Floats, step: Floats) -> Floats:

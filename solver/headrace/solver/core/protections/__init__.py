@@ -1,0 +1,40 @@
+"""Protections, one per file: a problem and what is remembered go in, and come out changed, before any policy sees them.
+
+    cold_ramp   an engine that comes back gets its traffic little by little
+    outlier     an engine much slower than its peers is given less
+    trim        a profile that is wrong is scaled, slowly, at known load
+
+Memory travels in the snapshot's commit, so a tick stays a function of its arguments: whoever has the previous snapshot
+goes on from the same. An engine whose memory is neutral is left out of it. Protections act alike for every policy.
+"""
+
+from collections.abc import Callable
+
+from headrace.schemas.weights import EngineMemory, Snapshot
+from headrace.solver.core.problem import Problem
+from headrace.solver.core.protections import cold_ramp, outlier, trim
+from headrace.solver.core.protections.guarded import Guarded, Moment
+from headrace.solver.settings import SolverSettings
+
+Protection = Callable[[Guarded, SolverSettings, Moment], Guarded]
+PROTECTIONS: tuple[Protection, ...] = (cold_ramp.protect, outlier.protect, trim.protect)
+"""In the order in which they act: what an outlier is, is judged by profiles that are not trimmed yet."""
+LONGEST_STEP_S = 10.0
+"""A longer pause between two ticks counts as this: one measurement is no more evidence for being old."""
+
+
+def protect(problem: Problem, previous: Snapshot | None, settings: SolverSettings, now_ms: int) -> Guarded:
+    """Give the problem that the policy is to solve, with what changed it and what the next tick must know."""
+    elapsed_s = 0.0 if previous is None else (now_ms - previous.commit.tick_ms) / 1000.0
+    moment = Moment(now_ms, min(max(elapsed_s, 0.0), LONGEST_STEP_S))
+    known = {engine.engine_id for engine in problem.engines}
+    before = () if previous is None else previous.commit.remembered
+    guarded = Guarded(problem, {m.engine_id: m for m in before if m.engine_id in known})
+    for protection in PROTECTIONS:
+        guarded = protection(guarded, settings, moment)
+    return guarded
+
+
+def worth_remembering(guarded: Guarded) -> tuple[EngineMemory, ...]:
+    """Give the memories that are not neutral, sorted by engine."""
+    return tuple(m for engine_id, m in sorted(guarded.remembered.items()) if m != EngineMemory(engine_id))

@@ -1,0 +1,69 @@
+"""log trim <- log trim + a (log residual - log trim), a = 1 - (1 - trim_power)^(dt / trim_period): a slow correction.
+
+    residual = measured / predicted by the untrimmed profile, at the load at which it was measured
+    trim     within 1 / trim_bound .. trim_bound; the profile's latencies are multiplied by it
+
+The same as (measured / predicted)^trim_power a trim period, however often there is a tick. It is feedback on the
+model's error at a known load, not on the load: what the weights do to the load does not come back through it.
+
+The program is given the trim in steps of `STEP`; a step stays until the trim is `HOLD` steps away from it, or noise
+would move traffic. An engine of which nothing is measured keeps what it has. `trim_bound` 1 switches this off.
+"""
+
+import math
+from dataclasses import replace
+
+from headrace.schemas.fleet import LatencyProfile
+from headrace.schemas.weights import PPM
+from headrace.solver.core.problem import Engine
+from headrace.solver.core.profile.load_cost import MS
+from headrace.solver.core.protections.guarded import Change, Guarded, Moment
+from headrace.solver.core.protections.residual import residual
+from headrace.solver.settings import SolverSettings
+
+STEP = 0.05
+HOLD = 1.5
+
+
+def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guarded:
+    """Scale the profile of each engine by its trim."""
+    changes: dict[str, Change] = {}
+    profiles = dict(guarded.problem.profiles)
+    for engine in guarded.problem.engines:
+        change = _change(guarded, engine, settings, moment)
+        if change is None:
+            continue
+        changes[engine.engine_id] = change
+        profile = guarded.problem.profiles.get(engine.profile_id)
+        if change.memory.trim_step and profile is not None:
+            profiles[change.engine.profile_id] = _scaled(profile, change.engine.profile_id, change.factor)
+    changed = guarded.changed("trim", changes)
+    return replace(changed, problem=replace(changed.problem, profiles=profiles))
+
+
+def _change(guarded: Guarded, engine: Engine, settings: SolverSettings, moment: Moment) -> Change | None:
+    memory, bound = guarded.memory(engine.engine_id), math.log(settings.trim_bound)
+    error = residual(guarded.problem, engine)
+    trim = math.log(memory.trim_ppm / PPM)
+    if error is not None:
+        gain = 1.0 - (1.0 - settings.trim_power) ** (moment.elapsed_s * MS / settings.trim_period_ms)
+        trim += gain * (math.log(error) - trim)
+    trim = min(max(trim, -bound), bound)
+    exact = trim / STEP
+    step = memory.trim_step if abs(exact - memory.trim_step) <= HOLD else round(exact)
+    remembered = replace(memory, trim_ppm=round(PPM * math.exp(trim)), trim_step=step)
+    if step == 0:
+        return Change(engine, remembered) if remembered != memory else None
+    factor = math.exp(step * STEP)
+    slower = f"{100 * abs(factor - 1):.0f} % {'slower' if step > 0 else 'faster'} than its profile"
+    trimmed = replace(engine, profile_id=f"{engine.profile_id}@{step:+d}")
+    return Change(trimmed, remembered, factor, f"measured {slower} at its load: latencies are scaled")
+
+
+def _scaled(profile: LatencyProfile, profile_id: str, factor: float) -> LatencyProfile:
+    return replace(
+        profile,
+        profile_id=profile_id,
+        ttft_s=tuple(factor * value for value in profile.ttft_s),
+        tbot_s=tuple(factor * value for value in profile.tbot_s),
+    )
