@@ -10,21 +10,22 @@ import pytest
 
 from conftest import fresh_topics
 from dataplane_inputs import CLUSTER, MODEL, NOW_MS, route_weights, shares, snapshot
-from headrace.dataplane import DecisionReason, Router
+from headrace.dataplane import AttemptOutcome, DecisionReason, Router
 from headrace.dataplane.demand import DemandCounter
 from headrace.dataplane.feed import SnapshotFeed
-from headrace.dataplane.reporter import DemandReporter
+from headrace.dataplane.reporter import DemandReporter, LatencyReports
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.infra.brokers.contract import Broker
 from headrace.infra.provision import apply_topics
 from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.bus.publisher import Dropped, Published, Publisher
 from headrace.schemas.bus.transactions import Committed, TransactionalPublisher
+from headrace.schemas.check_signals import check_signal
 from headrace.schemas.codec import decode, encode, must
 from headrace.schemas.ids import COMMIT_KEY
 from headrace.schemas.raw import RawRecord
-from headrace.schemas.signals import Demand
-from headrace.schemas.topics import SIGNALS_DEMAND, WEIGHTS, TopicSettings, topic_table
+from headrace.schemas.signals import Demand, EngineSignals, Metric, Vantage
+from headrace.schemas.topics import SIGNALS_DEMAND, SIGNALS_ENGINE, WEIGHTS, TopicSettings, topic_table
 from headrace.schemas.weights import Snapshot
 
 DEADLINE_S = 30.0
@@ -169,6 +170,32 @@ def test_demand_is_reported_with_its_zeros_and_rejects(broker: Broker, topics: T
     assert routed[-1].offered == 0
     starts = [r.period_start_ms for r in routed]
     assert starts == list(range(starts[0], starts[0] + 1_000 * len(starts), 1_000))
+
+
+def test_latencies_seen_from_the_gateway_are_signals_of_the_engine(broker: Broker, topics: TopicSettings) -> None:
+    table = topic_table(topics)
+    demand, signals = table[SIGNALS_DEMAND].name, table[SIGNALS_ENGINE].name
+    router = Router(DataPlaneSettings(source="gateway-1"), CLUSTER)
+    router.apply(snapshot(route_weights({"a": 1_000_000})))
+    reporter = DemandReporter(broker.kafka, demand, router.demand, latencies=LatencyReports(signals, router.latencies))
+    reporter.start()
+    decision = router.route(MODEL, now_ms=now_ms())
+    router.begin(MODEL, "default", decision, now_ms=now_ms())
+    router.end(MODEL, "default", decision, AttemptOutcome.OK, ttft_s=0.25, tbot_s=0.01, now_ms=now_ms())
+    time.sleep(1.2)
+    reporter.stop()
+    reader = CompactedReader(broker.kafka, (signals,))
+    raw = list[RawRecord]()
+    while not reader.caught_up:
+        raw += reader.poll(0.5)
+    reader.close()
+    (record,) = [must(decode(EngineSignals, r.value, r.headers)) for r in raw]
+    assert (record.engine_id, record.source, record.vantage) == ("a", "gateway-1", Vantage.GATEWAY)
+    assert [(d.metric, d.count, d.sum_s) for d in record.distributions] == [
+        (Metric.TBOT, 1, 0.01),
+        (Metric.TTFT, 1, 0.25),
+    ]
+    assert check_signal(record, raw[0].timestamp_ms) is None
 
 
 def test_what_goes_wrong_in_reporting_is_said_and_reporting_goes_on(

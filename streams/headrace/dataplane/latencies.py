@@ -15,7 +15,7 @@ from headrace.schemas.histogram import pack
 from headrace.schemas.ids import is_identifier
 from headrace.schemas.signals import Distribution, EngineSignals, Metric, Vantage
 
-MAX_PENDING: Final = 1_000_000
+MAX_PENDING: Final = 100_000
 """Attempts noted between two calls of `close()`; further ones are dropped and counted in `dropped`."""
 MAX_PERIOD_MS: Final = 60_000
 """A gap longer than this was not measured (the process was suspended): the record covers its last part."""

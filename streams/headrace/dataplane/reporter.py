@@ -1,5 +1,8 @@
 """Router to Kafka: a thread publishes the demand that a router counted, one record per route and period.
 
+Where it is told to, it also publishes the latencies seen from here, one record per engine and period (vantage GATEWAY,
+which the streams keep apart from what engines say of themselves).
+
 Requests never wait for it: they only append to the counter. Failure mode: while the broker is away records wait in the
 publisher's bounded queue with their own event times; what does not fit is dropped and counted there.
 """
@@ -7,15 +10,25 @@ publisher's bounded queue with their own event times; what does not fit is dropp
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from headrace.dataplane.demand import DemandCounter
+from headrace.dataplane.latencies import LatencyCounter
 from headrace.schemas.bus.publisher import Dropped, Publisher, PublisherCounts
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import encode
-from headrace.schemas.signals import Demand
+from headrace.schemas.signals import Demand, EngineSignals
 
 SETTLE_MS = 20
 """A period is closed this long after its end, so that requests counted at its last instant are in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyReports:
+    """What to report latencies from, and the full name of the engine signals topic to report them to."""
+
+    topic: str
+    counter: LatencyCounter
 
 
 class DemandReporter:
@@ -26,6 +39,7 @@ class DemandReporter:
         topic: the full name of the demand signals topic.
         counter: what to report; nobody else may call its `close`.
         on_problem: called in the reporter's thread with a sentence for each record dropped and each failure.
+        latencies: what else to report; None reports demand only.
     """
 
     def __init__(
@@ -34,10 +48,12 @@ class DemandReporter:
         topic: str,
         counter: DemandCounter,
         on_problem: Callable[[str], None] | None = None,
+        latencies: LatencyReports | None = None,
     ) -> None:
         self._topic = topic
         self._counter = counter
         self._on_problem = on_problem
+        self._latencies = latencies
         self._publisher = Publisher(kafka, on_error=self._say)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"demand-{counter.cluster}", daemon=True)
@@ -71,14 +87,17 @@ class DemandReporter:
     def _publish_closed(self) -> None:
         try:
             for record in self._counter.close(_now_ms() - SETTLE_MS):
-                self._publish(record)
+                self._publish(self._topic, record)
+            if self._latencies is not None:
+                for seen in self._latencies.counter.close(_now_ms()):
+                    self._publish(self._latencies.topic, seen)
         except Exception as error:  # noqa: BLE001 - a fault in reporting must not end reporting
             self._say(f"{self._topic}: {type(error).__name__}: {error}")
 
-    def _publish(self, record: Demand) -> None:
-        outcome = self._publisher.publish(self._topic, record.key, encode(record), record.period_end_ms)
+    def _publish(self, topic: str, record: Demand | EngineSignals) -> None:
+        outcome = self._publisher.publish(topic, record.key, encode(record), record.period_end_ms)
         if isinstance(outcome, Dropped):
-            self._say(f"{self._topic}: {outcome.reason}: {outcome.sentence}")
+            self._say(f"{topic}: {outcome.reason}: {outcome.sentence}")
 
     def _say(self, sentence: str) -> None:
         if self._on_problem is not None:
