@@ -45,7 +45,9 @@ class LeftOut:
         crowded: above their share.
         barred: all of these.
         no_room: those, and all suspects: a crowded engine's sessions are not moved there.
-        made: decisions made so far with these left out, so that the next one like it is picked and not made.
+        at_home: decisions made so far for sessions that keep their slot with these left out, by engine, so that the
+            next one like it is picked and not made.
+        moved: likewise for those that do not.
     """
 
     view: Avoidance
@@ -55,7 +57,8 @@ class LeftOut:
     crowded: AbstractSet[str]
     barred: AbstractSet[str]
     no_room: AbstractSet[str]
-    made: dict[tuple[str | None, DecisionReason], Decision] = field(
+    at_home: dict[str | None, Decision] = field(default_factory=dict[str | None, Decision])
+    moved: dict[tuple[str | None, DecisionReason], Decision] = field(
         default_factory=dict[tuple[str | None, DecisionReason], Decision]
     )
 
@@ -69,13 +72,22 @@ class LeftOut:
         barred = avoided | throttled | crowded
         return cls(view, hard, avoided, throttled, crowded, barred, barred | view.suspected)
 
-    def decision(self, table: RouteTable, found: Decision, reason: DecisionReason) -> Decision:
-        """Give the decision for an engine that is not barred."""
-        known = self.made.get((found.engine_id, reason))
+    def stay(self, table: RouteTable, home: Decision) -> Decision:
+        """Give the decision for a session whose slot's engine is not barred."""
+        known = self.at_home.get(home.engine_id)
         if known is None:
-            known = found.because(reason, self.propensity(table, str(found.engine_id)))
-            self.made[found.engine_id, reason] = known
+            known = self.at_home[home.engine_id] = home.because(DecisionReason.SLOT, self._of(table, home))
         return known
+
+    def move(self, table: RouteTable, found: Decision, reason: DecisionReason) -> Decision:
+        """Give the decision for a session that goes to an engine that is not barred."""
+        known = self.moved.get((found.engine_id, reason))
+        if known is None:
+            known = self.moved[found.engine_id, reason] = found.because(reason, self._of(table, found))
+        return known
+
+    def _of(self, table: RouteTable, found: Decision) -> float:
+        return self.propensity(table, str(found.engine_id))
 
     def propensity(self, table: RouteTable, engine_id: str) -> float:
         """Give the engine's own sessions, and its part of those that may not, or should not, stay at theirs."""
@@ -94,15 +106,15 @@ def detour(table: RouteTable, point: int, out: LeftOut, tries: int, released_to:
         return table.by_hint[released_to].because(DecisionReason.RELEASED, 1.0)
     home = table.by_slot[table.slots[point % table.size]]
     if home.engine_id not in out.barred:
-        return out.decision(table, home, DecisionReason.SLOT)
+        return out.stay(table, home)
     if home.engine_id in out.avoided or home.engine_id in out.throttled:
         found = _other_slot(table, point, out.barred, tries)
-        return _by_weight(table, point, out) if found is None else out.decision(table, found, DecisionReason.REHASH)
+        return _by_weight(table, point, out) if found is None else out.move(table, found, DecisionReason.REHASH)
     found = _other_slot(table, point, out.no_room, tries)
     if found is None:
         # Not kept for the next one: that one may find an engine with room.
         return home.because(DecisionReason.SLOT, out.propensity(table, str(home.engine_id)))
-    return out.decision(table, found, DecisionReason.RELEASED)
+    return out.move(table, found, DecisionReason.RELEASED)
 
 
 def _other_slot(table: RouteTable, point: int, barred: AbstractSet[str], tries: int) -> Decision | None:

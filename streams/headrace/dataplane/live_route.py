@@ -20,14 +20,18 @@ class Released:
     Remembers at least the last `most` of them, and at most twice as many: two dictionaries, of which the older one is
     dropped when the younger is full. Data planes do not share it, so a released session that changes its data plane
     may begin at its home again.
+
+    Attributes:
+        used: whether any session was ever let go.
     """
 
-    __slots__ = ("_most", "_old", "_young")
+    __slots__ = ("_most", "_old", "_young", "used")
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._young: dict[int, str] = {}
         self._old: dict[int, str] = {}
+        self.used = False
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
@@ -41,6 +45,7 @@ class Released:
         if len(self._young) >= self._most:
             self._old, self._young = self._young, {}
         self._young[point] = engine_id
+        self.used = True
 
 
 class LiveRoute:

@@ -265,10 +265,10 @@ class Router:
     def _known_way(self, table: RouteTable, point: int, home: str | None, now_ms: int, *, new: bool) -> Decision | None:
         """Give the decision for a session that keeps its slot while others are left out, if one like it was made."""
         live = self._live.get(table.name)
-        if live is None or (live.released and live.released.get(point) is not None):
+        if live is None or (live.released.used and live.released.get(point) is not None):
             return None
         out = self._watch.left_out_of_all(table, point, live, now_ms, new=new)
-        return None if out is None else out.made.get((home, DecisionReason.SLOT))
+        return None if out is None else out.at_home.get(home)
 
     def _guarded(self, table: RouteTable, asked: Asked, now_ms: int) -> Decision:
         """Decide for a request that may have to take another way than its slot."""

@@ -89,7 +89,7 @@ class Watch:
     ) -> LeftOut | None:
         """Give who may not be taken for requests without wishes; None where this session is throttled somewhere."""
         known = (self._for_new if new else self._for_all).get(table.name)
-        crowded = _crowded(live, established=not new)
+        crowded = _NOBODY if live is None else live.in_flight.crowded_for_new if new else live.in_flight.crowded
         if (
             known is not None
             and known.crowded is crowded
