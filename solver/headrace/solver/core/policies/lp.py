@@ -37,14 +37,14 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     solutions, method = solved
     flow, shed, prices = _read_back(layout, costs, components, solutions)
     stays = staying(layout, curves, components, (flow, shed), settings.stay_within)
-    flow = np.where(stays[layout.pair_row], layout.pair_previous * layout.demand[layout.pair_row], flow)
+    flow = np.where(stays.rows[layout.pair_row], layout.pair_previous * layout.demand[layout.pair_row], flow)
     load = split_by_slope(layout, curves, flow)
-    upper = true_cost(layout, curves, costs, flow, shed, load)
+    upper = true_cost(layout, curves, costs, flow, shed, load) + stays.uneven
     lower = lower_bound(layout, curves, costs, prices)
     gap = max((upper - lower) / upper, 0.0) if upper > 0.0 else 0.0
     prices = _canonical(layout, curves, prices, flow)
     share, kept = _shares(layout, flow, prices)
-    kept |= stays
+    kept |= stays.rows
     return Plan(
         status=SnapshotStatus.OPTIMAL,
         rung=method.value,

@@ -53,5 +53,5 @@ def errors(layout: Layout, share: Floats, latency_ms: Floats) -> Floats:
 def stepped(layout: Layout, share: Floats, step: Floats) -> Floats:
     """Give shares (P,) after each was multiplied by 1 + step, at most `MOST` either way, none below its floor."""
     even = normalised(layout, layout.pool_capacity[layout.pair_pool])
-    moved = share * (1.0 + np.clip(step, -MOST, MOST))
+    moved = normalised(layout, share * (1.0 + np.clip(step, -MOST, MOST)))
     return normalised(layout, np.maximum(moved, FLOOR * even))

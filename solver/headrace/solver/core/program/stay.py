@@ -1,56 +1,87 @@
-"""Whether moving is worth it: the previous shares stand where the best answer is better by less than `stay_within`.
+"""Whether moving is worth it: the previous weights stand where the best answer is better by less than `stay_within`.
 
-    stay = true cost of a component's traffic with each row's previous shares, at today's demand
+    stay = true cost of a component's traffic with each row's previous weights, engine by engine, at today's demand
     best = true cost of the program's answer, the price of its moves not counted
-    kept   where stay <= (1 + stay_within) best, nothing is shed either way, no pool is loaded above `FULLEST`, and
+    kept   where stay <= (1 + stay_within) best, nothing is shed either way, no engine is loaded above `FULLEST`, and
            every row's previous weights are all still usable
 
 The cost is flat around its optimum, so small changes of demand move the optimum far for next to nothing, and every move
 costs somebody a warm cache. What is given up is bounded by the setting, and is in the record's gap.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from headrace.schemas.weights import PPM
-from headrace.solver.core.program.bound import engine_cost
-from headrace.solver.core.program.layout import Floats, Layout
+from headrace.solver.core.program.layout import Floats, Layout, sums
 from headrace.solver.core.program.plan import Curves
 from headrace.solver.core.program.pool_split import split_by_slope
 from headrace.solver.core.program.program import Component
 
 FULLEST = 0.95
-"""Share of a pool's capacity above which its traffic is not left as it is: near the wall nothing is flat."""
+"""Share of an engine's capacity above which its traffic is not left as it is: near the wall nothing is flat."""
 WHOLE = 1.0 - 2.0 / PPM
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stay:
+    """The rows that keep their weights, (R,), and what it costs that their engines are not split evenly, ms x RPS."""
+
+    rows: npt.NDArray[np.bool_]
+    uneven: float
 
 
 def staying(
     layout: Layout, curves: Curves, components: tuple[Component, ...], answer: tuple[Floats, Floats], within: float
-) -> npt.NDArray[np.bool_]:
-    """Give the rows that keep their weights, (R,).
+) -> Stay:
+    """Decide for each component as a whole.
 
     Args:
         layout: of the problem.
         curves: of its profiles.
-        components: what is judged together, or not at all.
+        components: what is judged together.
         answer: the program's flow (P,) and shedding (R,).
         within: relative cost that staying may be above the best; 0 keeps nobody.
     """
     kept = np.zeros(len(layout.rows), dtype=np.bool_)
     if within <= 0.0 or not layout.previous:
-        return kept
+        return Stay(kept, 0.0)
     flow, shed = answer
     stay = layout.pair_previous * layout.demand[layout.pair_row]
     whole = (layout.per_row(layout.pair_previous) >= WHOLE) & (shed <= 0.0) & (layout.row_warm_shed <= 0.0)
-    fits = layout.per_pool(stay) <= FULLEST * layout.pool_capacity
+    load = sums(layout.warm.engine, layout.warm.ppm / PPM * layout.demand[layout.warm.row], len(layout.engines))
+    fits = load <= FULLEST * layout.engine_capacity
+    usable = np.flatnonzero(layout.engine_pool >= 0)
+    of_engines = np.zeros(len(layout.engines))
+    groups = layout.engine_group[usable]
+    of_engines[usable] = _costs(layout, curves, groups, load[usable], layout.engine_capacity[usable])
+    best, even = (_of_groups(layout, curves, f) for f in (flow, stay))
+    uneven = 0.0
     for component in components:
-        if whole[component.rows].all() and fits[component.pools].all():
-            best, now = (_cost(layout, curves, component, f) for f in (flow, stay))
-            kept[component.rows] = now <= (1.0 + within) * best
-    return kept
+        members = np.flatnonzero(np.isin(layout.engine_pool, component.pools))
+        if not (whole[component.rows].all() and fits[members].all()):
+            continue
+        mine = np.isin(layout.group_pool, component.pools)
+        network = layout.pair_network[component.pairs]
+        now = float(network @ stay[component.pairs]) + float(of_engines[members].sum())
+        if now <= (1.0 + within) * (float(network @ flow[component.pairs]) + float(best[mine].sum())):
+            kept[component.rows] = True
+            uneven += max(float(of_engines[members].sum()) - float(even[mine].sum()), 0.0)
+    return Stay(kept, uneven)
 
 
-def _cost(layout: Layout, curves: Curves, component: Component, flow: Floats) -> float:
-    alone = np.zeros_like(flow)
-    alone[component.pairs] = flow[component.pairs]
-    return float(layout.pair_network @ alone) + engine_cost(layout, curves, split_by_slope(layout, curves, alone))
+def _of_groups(layout: Layout, curves: Curves, flow: Floats) -> Floats:
+    every = np.arange(len(layout.group_pool))
+    return _costs(layout, curves, every, split_by_slope(layout, curves, flow), layout.group_capacity)
+
+
+def _costs(layout: Layout, curves: Curves, group: npt.NDArray[np.int64], load: Floats, capacity: Floats) -> Floats:
+    """Give capacity x L(load / capacity) of engines or groups, each by the profile of its group."""
+    costs = np.zeros(len(load))
+    names = np.array(layout.group_profile)[group] if len(group) else np.array([], dtype=str)
+    for profile_id in sorted(set(names.tolist())):
+        of = names == profile_id
+        costs[of] = capacity[of] * curves.exact[profile_id].value(load[of] / capacity[of])
+    return costs
