@@ -27,7 +27,9 @@ class EngineSpec:
 class LatencyProfile:
     """Latency against load, fitted off-line: piecewise linear over `load_knots` (share of capacity, 0..1).
 
-    `measured_to_load` is the highest load that was measured; beyond it the curve is extrapolated.
+    `measured_to_load` is the highest load that was measured; beyond it the curve is extrapolated, and where it is 1 the
+    wall was not reached: the capacity is the highest rate seen. Errors are relative, of the end-to-end time; those left
+    out are of stages that the fit was made without, None where there were too few.
     """
 
     profile_id: str
@@ -43,6 +45,8 @@ class LatencyProfile:
     fit_error_median: float | None
     fit_error_p90: float | None
     source: str
+    left_out_error_median: float | None = None
+    left_out_error_p90: float | None = None
 
     @property
     def key(self) -> bytes:
