@@ -1,32 +1,21 @@
 """Profiles, their cost of load, and the chords of it."""
 
-import csv
-import gzip
 from dataclasses import replace
-from importlib import resources
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.fleet import LatencyProfile
 from headrace.solver.core.problem import Problem
-from headrace.solver.core.problem_file.problem_json import parse_problem
-from headrace.solver.core.profile.fit_profile import LoadStage, ProfileLabels, fit_profile, isotonic, lower_hull
+from headrace.solver.core.profile.hull import lower_hull
 from headrace.solver.core.profile.load_cost import FREE, latency_ms, load_cost
 from headrace.solver.core.profile.segments import segments_of
 from headrace.solver.core.tick import TickStamp, solve_tick
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
 from solver_problems import engine, problem, profile, profiles_strategy, row
-
-LABELS = ProfileLabels("p", "gpu", "m", "by hand")
-
-
-def stage(offered: float, completed: float, ttft: float, e2e: float, tokens: float = 10.0) -> LoadStage:
-    return LoadStage(offered, completed, tokens, ttft, e2e)
 
 
 def test_the_cost_is_the_load_times_the_latency_there() -> None:
@@ -135,74 +124,6 @@ def test_the_default_number_of_chords_costs_less_than_one_percent_on_a_curve_of_
     assert all(bound <= fine[seed] * (1 + 1e-9) for bound, seed in lowest)
 
 
-def test_isotonic_pools_what_falls() -> None:
-    assert isotonic(np.array([1.0, 3.0, 2.0, 4.0])) == pytest.approx([1, 2.5, 2.5, 4])
-    assert isotonic(np.array([3.0, 2.0, 1.0])) == pytest.approx([2, 2, 2])
-
-
 def test_the_lower_hull_keeps_the_corners_below() -> None:
     x, y = lower_hull(np.array([0.0, 1.0, 1.0, 2.0, 3.0]), np.array([0.0, 2.0, 1.0, 1.0, 4.0]))
     assert (x.tolist(), y.tolist()) == ([0.0, 2.0, 3.0], [0.0, 1.0, 4.0])
-
-
-def test_a_fit_leaves_out_saturated_stages_and_takes_the_wall_from_them() -> None:
-    p = fit_profile(LABELS, [stage(10, 10, 0.1, 0.5), stage(50, 50, 0.2, 0.8), stage(200, 100, 3.0, 9.0)])
-    assert p.capacity_rps == 100.0
-    assert p.load_knots == (0.0, 0.1, 0.5, 1.0)
-    # TTFT rises by 0.1 s per 0.4 of load, and goes on so.
-    assert p.ttft_s == pytest.approx((0.1, 0.1, 0.2, 0.325))
-    # (e2e - TTFT) / 10 tokens: 40 and 60 ms.
-    assert p.tbot_s == pytest.approx((0.04, 0.04, 0.06, 0.085))
-    assert (p.measured_from_load, p.measured_to_load) == (0.1, 0.5)
-    assert p.fit_error_p90 == pytest.approx(0.0, abs=1e-12)
-
-
-def test_a_fit_of_noise_that_falls_is_flat() -> None:
-    p = fit_profile(LABELS, [stage(10, 10, 0.2, 0.6), stage(20, 20, 0.1, 0.5)])
-    assert p.ttft_s == pytest.approx((0.15, 0.15, 0.15))
-
-
-def test_a_fit_refuses_what_it_cannot_use_and_says_all_of_it() -> None:
-    with pytest.raises(InvalidInputError) as caught:
-        fit_profile(LABELS, [stage(10, float("nan"), 0.1, 0.5), stage(10, 10, 0.5, 0.1)])
-    assert (
-        caught.value.problems
-        == (
-            "stages[0].completed_rps is nan; a finite number above 0",
-            "stages[1].e2e_s is 0.1, below its ttft_s 0.5",
-            "stages: 2 are below saturation at distinct rates; at least 2",
-        )
-        or len(caught.value.problems) == 2
-    )
-
-
-def test_the_shipped_profile_is_the_fit_of_the_measured_h100_stages() -> None:
-    data = resources.files("headrace.infra.data") / "inference_perf_h100_llama8b.csv.gz"
-    lines = gzip.decompress(data.read_bytes()).decode().splitlines()
-    stages = [
-        LoadStage(
-            float(line["requested_rps"]),
-            float(line["completed_rps"]),
-            float(line["output_mean"]),
-            float(line["ttft_mean_ms"]) / 1000,
-            float(line["e2e_mean_ms"]) / 1000,
-        )
-        for line in csv.DictReader(lines)
-        if line["variant"] == "vllm"
-    ]
-    fitted = fit_profile(LABELS, stages)
-    shipped = resources.files("headrace.infra.problems") / "three-regions.json"
-    given_profile = parse_problem(shipped.read_bytes()).problem.profiles["llama-3.1-8b-h100-vllm"]
-    for name in ("load_knots", "ttft_s", "tbot_s"):
-        assert getattr(given_profile, name) == pytest.approx(getattr(fitted, name), rel=1e-6)
-    # The curve is the measured end-to-end time where it was measured: 1021 ms at 91.4 of 103.1 RPS.
-    ttft, tbot = latency_ms(fitted, np.array([91.357 / 103.078]))
-    assert ttft + fitted.output_tokens * tbot == pytest.approx([1021.272], rel=2e-3)
-
-
-def test_a_fit_that_bends_down_is_straightened_by_its_hull() -> None:
-    stages = [stage(10, 10, 0.1, 0.5), stage(20, 20, 0.3, 0.7), stage(40, 40, 0.4, 0.8)]
-    p = fit_profile(LABELS, stages)
-    # From 0.1 at 25 % to 0.4 at 100 %: the middle point, 0.3, lies above the line and is left out.
-    assert p.load_knots == (0.0, 0.25, 0.5, 1.0)
-    assert p.ttft_s == pytest.approx((0.1, 0.1, 0.2, 0.4))

@@ -6,7 +6,8 @@ from headrace.infra.fleet.curves import MeasuredCurve, ReplicaCurve, replica_cur
 from headrace.infra.fleet.engine import EngineTimes
 from headrace.infra.fleet.script import Names
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
-from headrace.solver.core.profile.fit_profile import LoadStage, ProfileLabels, fit_profile
+from headrace.solver.core.profile.fit_profile import fit_profile
+from headrace.solver.core.profile.load_test import LoadStage, ProfileLabels
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from headrace.solver.core.profile.fit_profile import lower_hull
+from headrace.solver.core.profile.hull import lower_hull
 from headrace.solver.core.profile.load_cost import LoadCost
 
 Floats = npt.NDArray[np.float64]
