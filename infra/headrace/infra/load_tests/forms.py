@@ -5,8 +5,10 @@
                      ttft_ms or ttft_s
                      tbot_ms, tbot_s, e2e_ms or e2e_s
                      optional: curve (several in one file), hardware, model, configuration
-    inference-perf   variant, requested_rps, completed_rps, output_mean, ttft_mean_ms, e2e_mean_ms
-    silicon          curve_id, system, backend, model, precision, gpus, osl, concurrency, ttft_ms, tpot_ms
+    inference-perf   requested_rps, completed_rps, output_mean, ttft_mean_ms, e2e_mean_ms
+                     optional: variant, hardware, model
+    silicon          osl, concurrency, ttft_ms, tpot_ms
+                     optional: curve_id, system, gpus, model, precision, backend
 
 Times are means; e2e is the whole request, ttft its first token. Other columns are passed over. A plain file may hold
 rows of both loops: a row with a concurrency leaves offered_rps empty. `tpot_ms` of the inference-perf form is not used:
@@ -59,7 +61,6 @@ class _Cells:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    mark: str
     needs: tuple[str, ...]
     stage: Callable[[_Cells, list[str]], LoadStage | None]
     curve: Callable[[_Cells, str], tuple[ProfileLabels, str]]
@@ -76,7 +77,7 @@ def load_tests(table: CsvTable, given: Mapping[str, str]) -> tuple[LoadTest, ...
     Raises:
         InvalidInputError: with every problem: columns that are missing, with the nearest there is; cells by row.
     """
-    form = next((f for f in _FORMS if f.mark in table.columns), _PLAIN)
+    form = _PERF if "ttft_mean_ms" in table.columns else _SILICON if "tpot_ms" in table.columns else _PLAIN
     missing = [name for name in form.needs if name not in table.columns]
     problems = [f"column {name!r} is missing{_nearest(name, table.columns)}" for name in missing]
     if form is _PLAIN:
@@ -192,20 +193,11 @@ def _silicon_curve(cells: _Cells, name: str) -> tuple[ProfileLabels, str]:
     return labels, f"{system}|{model}|{precision}|{backend}"
 
 
-_PLAIN = _Form("", ("output_tokens",), _plain_stage, _plain_curve, "curve")
-_FORMS = (
-    _Form(
-        "requested_rps",
-        ("variant", "completed_rps", "output_mean", "ttft_mean_ms", "e2e_mean_ms"),
-        _perf_stage,
-        _perf_curve,
-        "variant",
-    ),
-    _Form(
-        "curve_id",
-        ("system", "backend", "model", "precision", "gpus", "osl", "concurrency", "ttft_ms", "tpot_ms"),
-        _silicon_stage,
-        _silicon_curve,
-        "curve_id",
-    ),
+_PLAIN = _Form(("output_tokens",), _plain_stage, _plain_curve, "curve")
+_PERF = _Form(
+    ("requested_rps", "completed_rps", "output_mean", "ttft_mean_ms", "e2e_mean_ms"),
+    _perf_stage,
+    _perf_curve,
+    "variant",
 )
+_SILICON = _Form(("osl", "concurrency", "ttft_ms", "tpot_ms"), _silicon_stage, _silicon_curve, "curve_id")
