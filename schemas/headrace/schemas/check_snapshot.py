@@ -4,12 +4,19 @@ A reader that refuses a snapshot keeps the last good one; so a fault of the writ
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from headrace.schemas.codec import encode_body
 from headrace.schemas.digest import add, remove, summand, to_text
 from headrace.schemas.ids import identifier_problem
 from headrace.schemas.weights import PPM, RouteWeights, Snapshot, SnapshotCommit, SnapshotStatus
+
+_INT_MAX: Final = (1 << 31) - 1
+_LONG_MAX: Final = (1 << 63) - 1
+"""What Avro's int and long hold."""
+_COMMIT_BOUNDS: Final = {"epoch": _LONG_MAX, "version": _LONG_MAX, "tick_ms": _LONG_MAX, "period_ms": _LONG_MAX}
+_ROUTE_BOUNDS: Final = {"tier": _INT_MAX, "epoch": _LONG_MAX, "version": _LONG_MAX, "shed_ratio": 1, "retry_ratio": 1}
 
 
 def check_snapshot(snapshot: Snapshot, proven: Snapshot | None = None) -> tuple[str, ...]:
@@ -55,6 +62,7 @@ def _snapshot_problems(snapshot: Snapshot, proven: Snapshot | None) -> Iterator[
 def _commit_problems(commit: SnapshotCommit, keys: list[bytes]) -> Iterator[str]:
     if commit.status is SnapshotStatus.UNKNOWN:
         yield "commit.status is UNKNOWN"
+    yield from _outside(commit, _COMMIT_BOUNDS, "commit.")
     if commit.valid_until_ms <= commit.tick_ms:
         yield f"commit.valid_until_ms is {commit.valid_until_ms}, not after tick_ms {commit.tick_ms}"
     if commit.route_count != len(keys):
@@ -68,10 +76,7 @@ def _route_problems(route: RouteWeights) -> Iterator[str]:
         problem = identifier_problem(name, value)
         if problem is not None:
             yield problem
-    for name in ("shed_ratio", "retry_ratio"):
-        value = getattr(route, name)
-        if not 0.0 <= value <= 1.0:
-            yield f"{name} is {value}; 0 to 1"
+    yield from _outside(route, _ROUTE_BOUNDS)
     if not (math.isfinite(route.demand_rps) and route.demand_rps >= 0):
         yield f"demand_rps is {route.demand_rps}; a finite number of at least 0"
     yield from _shares("targets", [(t.engine_id, t.weight_ppm) for t in route.targets])
@@ -84,6 +89,14 @@ def _route_problems(route: RouteWeights) -> Iterator[str]:
     for target in route.targets:
         if not (math.isfinite(target.network_s) and target.network_s >= 0):
             yield f"targets[{target.engine_id}].network_s is {target.network_s}; a finite number of at least 0"
+
+
+def _outside(record: object, bounds: Mapping[str, int], prefix: str = "") -> Iterator[str]:
+    """Name each field that is not from 0 to its bound."""
+    for name, most in bounds.items():
+        value = getattr(record, name)
+        if not 0 <= value <= most:
+            yield f"{prefix}{name} is {value}; 0 to {most}"
 
 
 def _shares(name: str, shares: list[tuple[str, int]]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from headrace.schemas.check_snapshot import check_snapshot
 from headrace.schemas.codec import encode_body
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.plain import from_plain, to_plain
+from headrace.schemas.plain_types import type_problems
 from headrace.schemas.weights import RouteWeights, Snapshot, SnapshotCommit
 
 P = TypeVar("P", RouteWeights, SnapshotCommit)
@@ -55,12 +56,23 @@ def parse_snapshot(content: bytes, name: str = "snapshot") -> Snapshot:
     plain = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
     if not (isinstance(plain.get("commit"), dict) and isinstance(plain.get("routes"), list)):
         raise InvalidInputError(name, ('expected {"commit": {...}, "routes": [{...}, ...]}',))
+    routes: list[object] = plain["routes"]
+    problems = list(type_problems(SnapshotCommit, plain["commit"], "commit"))
+    for i, item in enumerate(routes):
+        problems += type_problems(RouteWeights, item, f"routes[{i}]")
+    if not problems:
+        return _sound(plain["commit"], cast("list[dict[str, Any]]", routes), name)
+    raise InvalidInputError(name, tuple(problems))
+
+
+def _sound(commit: dict[str, Any], routes: list[dict[str, Any]], name: str) -> Snapshot:
+    """Build a snapshot from what has the right types, prove that every record can be written, and check it."""
     problems: list[str] = []
-    commit = _part(SnapshotCommit, plain["commit"], "commit", problems)
-    routes = [_part(RouteWeights, item, f"routes[{i}]", problems) for i, item in enumerate(plain["routes"])]
-    if problems or commit is None:
+    made = _part(SnapshotCommit, commit, "commit", problems)
+    parts = [_part(RouteWeights, item, f"routes[{i}]", problems) for i, item in enumerate(routes)]
+    if problems or made is None:
         raise InvalidInputError(name, tuple(problems))
-    snapshot = Snapshot(commit, tuple(route for route in routes if route is not None))
+    snapshot = Snapshot(made, tuple(route for route in parts if route is not None))
     unsound = check_snapshot(snapshot)
     if unsound:
         raise InvalidInputError(name, unsound)
@@ -68,14 +80,11 @@ def parse_snapshot(content: bytes, name: str = "snapshot") -> Snapshot:
 
 
 def _part(kind: type[P], plain: Mapping[str, Any], at: str, problems: list[str]) -> P | None:
-    """Build one record, and prove by its Avro schema that every field is of its type; else note why not."""
+    """Build one record, and prove by its Avro schema that every field fits; else note why not."""
+    record = from_plain(kind, plain)
     try:
-        record = from_plain(kind, plain)
         encode_body(record)
-    except KeyError as error:
-        problems.append(f"{at}: field {error} is missing")
-    except Exception as error:  # noqa: BLE001 - any JSON may be here, and an Avro writer raises nearly anything
+    except Exception as error:  # noqa: BLE001 - what an Avro writer raises is not said anywhere
         problems.append(f"{at}: {type(error).__name__}: {error}")
-    else:
-        return record
-    return None
+        return None
+    return record
