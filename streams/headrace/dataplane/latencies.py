@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final
 
+from headrace.dataplane.instant import is_instant
 from headrace.schemas.histogram import pack
 from headrace.schemas.ids import is_identifier
 from headrace.schemas.signals import Distribution, EngineSignals, Metric, Vantage
@@ -37,7 +38,7 @@ class LatencyCounter:
 
     def note(self, engine_id: str, model: str, ttft_s: float | None, tbot_s: float | None, now_ms: int) -> None:
         """Note one attempt's latencies; None is not measured. The first one's `now_ms` begins the first period."""
-        if self._open_ms is None:
+        if self._open_ms is None and is_instant(now_ms):
             self._open_ms = now_ms
         for metric, value in ((Metric.TTFT, ttft_s), (Metric.TBOT, tbot_s)):
             if value is None:
@@ -48,8 +49,12 @@ class LatencyCounter:
                 self._pending.append((engine_id, model, metric, value))
 
     def close(self, now_ms: int) -> tuple[EngineSignals, ...]:
-        """Give what was noted since the last close, by engine; nothing while no time has passed."""
+        """Give what was noted since the last close, by engine; nothing while no time has passed.
+
+        Where the clock stepped back a period begins anew, and what was noted before goes into it.
+        """
         if self._open_ms is None or now_ms <= self._open_ms:
+            self._open_ms = None if self._open_ms is None else now_ms
             return ()
         start_ms, self._open_ms = max(self._open_ms, now_ms - MAX_PERIOD_MS), now_ms
         seen: dict[str, dict[tuple[str, Metric], list[float]]] = {}
@@ -68,7 +73,7 @@ class LatencyCounter:
 
 
 def _is_latency(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value) and 0 < value < MAX_S
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 < value < MAX_S
 
 
 def _distributions(of: dict[tuple[str, Metric], list[float]]) -> tuple[Distribution, ...]:

@@ -3,6 +3,9 @@
 Where it is told to, it also publishes the latencies seen from here, one record per engine and period (vantage GATEWAY,
 which the streams keep apart from what engines say of themselves).
 
+Periods are closed by the monotonic clock, anchored to the wall clock by which requests are dated, and anchored anew
+where the wall steps away from it by more than a period: the counter then begins anew, and what it had to drop is said.
+
 Requests never wait for it: they only append to the counter. Failure mode: while the broker is away records wait in the
 publisher's bounded queue with their own event times; what does not fit is dropped and counted there.
 """
@@ -21,6 +24,36 @@ from headrace.schemas.signals import Demand, EngineSignals
 
 SETTLE_MS = 20
 """A period is closed this long after its end, so that requests counted at its last instant are in it."""
+
+
+class AnchoredClock:
+    """Time that runs on evenly: `monotonic` + offset, where the offset is anew that of `wall` once they are apart.
+
+    Args:
+        apart_ms: up to this difference the wall is not followed: slewing and small steps do not show.
+        wall: milliseconds since the epoch.
+        monotonic: milliseconds since any instant.
+    """
+
+    def __init__(
+        self, apart_ms: int, wall: Callable[[], int] | None = None, monotonic: Callable[[], int] | None = None
+    ) -> None:
+        self._apart_ms = apart_ms
+        self._wall = wall or _wall_ms
+        self._monotonic = monotonic or _monotonic_ms
+        self._offset_ms = self._wall() - self._monotonic()
+
+    def now_ms(self) -> int:
+        """Give the instant by the anchor that stands."""
+        return self._monotonic() + self._offset_ms
+
+    def follow(self) -> int:
+        """Anchor anew if the wall stepped; gives by how many milliseconds, 0 where it did not."""
+        apart_ms = self._wall() - self.now_ms()
+        if abs(apart_ms) <= self._apart_ms:
+            return 0
+        self._offset_ms += apart_ms
+        return apart_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +87,7 @@ class DemandReporter:
         self._counter = counter
         self._on_problem = on_problem
         self._latencies = latencies
+        self._clock = AnchoredClock(counter.period_ms)
         self._publisher = Publisher(kafka, on_error=self._say)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"demand-{counter.cluster}", daemon=True)
@@ -82,17 +116,27 @@ class DemandReporter:
 
     def _until_next_s(self) -> float:
         period_ms = self._counter.period_ms
-        return (period_ms - (_now_ms() - SETTLE_MS) % period_ms) / 1000.0
+        return (period_ms - (self._clock.now_ms() - SETTLE_MS) % period_ms) / 1000.0
 
     def _publish_closed(self) -> None:
         try:
-            for record in self._counter.close(_now_ms() - SETTLE_MS):
-                self._publish(self._topic, record)
-            if self._latencies is not None:
-                for seen in self._latencies.counter.close(_now_ms()):
-                    self._publish(self._latencies.topic, seen)
+            self._report(self._clock.follow(), self._clock.now_ms())
         except Exception as error:  # noqa: BLE001 - a fault in reporting must not end reporting
             self._say(f"{self._topic}: {type(error).__name__}: {error}")
+
+    def _report(self, stepped_ms: int, now_ms: int) -> None:
+        steps, dropped = self._counter.steps, self._counter.dropped
+        demand = self._counter.close(now_ms - SETTLE_MS, stepped=bool(stepped_ms))
+        if self._counter.steps > steps:
+            self._say(
+                f"{self._topic}: the clock stepped by {stepped_ms} ms, or the process was suspended; counting began "
+                f"anew at {now_ms} ms, {self._counter.dropped - dropped} requests belong to no period"
+            )
+        for record in demand:
+            self._publish(self._topic, record)
+        if self._latencies is not None:
+            for seen in self._latencies.counter.close(now_ms):
+                self._publish(self._latencies.topic, seen)
 
     def _publish(self, topic: str, record: Demand | EngineSignals) -> None:
         outcome = self._publisher.publish(topic, record.key, encode(record), record.period_end_ms)
@@ -104,5 +148,9 @@ class DemandReporter:
             self._on_problem(sentence)
 
 
-def _now_ms() -> int:
+def _wall_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def _monotonic_ms() -> int:
+    return time.monotonic_ns() // 1_000_000

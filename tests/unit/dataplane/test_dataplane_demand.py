@@ -4,10 +4,14 @@ period     0         1         2         3
 ms         0      1000      2000      3000
 """
 
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.dataplane import demand as module
-from headrace.dataplane.demand import MAX_GAP_PERIODS, DemandCounter
+from headrace.dataplane.demand import KEPT_APART_MS, MAX_GAP_PERIODS, DemandCounter
 from headrace.schemas.check_signals import check_signal
 from headrace.schemas.signals import Demand
 
@@ -63,19 +67,101 @@ def test_a_request_counted_after_its_period_was_given_goes_into_the_next() -> No
     assert brief(made.close(2_000)) == [("m", 1_000, 1)]
 
 
-def test_a_request_from_a_clock_that_is_ahead_goes_into_the_open_period() -> None:
+def test_a_request_from_a_clock_that_is_a_little_ahead_keeps_its_period_and_one_far_ahead_is_dropped() -> None:
     made = counter()
+    made.count("m", "default", 1_001)
     made.count("m", "default", 10**15)
-    assert brief(made.close(1_000)) == [("m", 0, 0)]
-    assert brief(made.close(2_000)) == [("m", 1_000, 1)]
+    assert brief(made.close(999)) == []
+    assert brief(made.close(2_000)) == [("m", 0, 0), ("m", 1_000, 1)]
+    assert made.dropped == 1
 
 
 def test_a_clock_that_steps_back_gives_nothing_twice() -> None:
     made = counter()
     made.count("m", "default", 1_500)
     assert len(made.close(2_000)) == 2
+    made.count("m", "default", 700)
     assert made.close(500) == ()
-    assert brief(made.close(3_000)) == [("m", 2_000, 0)]
+    made.count("m", "default", 1_999)
+    made.count("m", "default", 2_001)
+    assert brief(made.close(3_000)) == [("m", 2_000, 1)]
+    assert (made.dropped, made.steps) == (2, 1)
+
+
+def seconds_with_a_step(step_s: int, after_s: int, rate: int = 100) -> tuple[DemandCounter, list[tuple[int, int]]]:
+    """Count `rate` requests a second for a minute, step the clock, go on; give (second, offered) as reported."""
+    made, reported = DemandCounter("A", "gateway-1"), list[tuple[int, int]]()
+    for second in (*range(10_000, 10_060), *range(10_060 + step_s, 10_060 + step_s + after_s)):
+        for i in range(rate):
+            made.count("m", "default", 1_000 * second + 1_000 * i // rate)
+        reported += [(r.period_start_ms // 1_000, r.offered) for r in made.close(1_000 * (second + 1))]
+    return made, reported
+
+
+@pytest.mark.parametrize("step_s", [-3_600, -600, -30, -21])
+def test_a_clock_that_steps_back_is_followed_at_once_and_no_period_is_given_twice_in_a_window(step_s: int) -> None:
+    made, reported = seconds_with_a_step(step_s, after_s=-step_s + 10)
+    before = [(second, 100) for second in range(10_000, 10_060)]
+    apart = KEPT_APART_MS // 1_000
+    again = [(second, 100) for second in range(10_060 + step_s, 10_070) if not 10_060 - apart <= second < 10_060]
+    assert reported == before + again
+    assert (made.steps, made.dropped) == (1, 100 * apart)
+
+
+@pytest.mark.parametrize("step_s", [-2, -3, -20])
+def test_a_small_step_back_is_waited_out(step_s: int) -> None:
+    made, reported = seconds_with_a_step(step_s, after_s=30)
+    assert reported == [(second, 100) for second in range(10_000, 10_090 + step_s)]
+    assert made.dropped == 100 * -step_s
+
+
+def test_a_clock_that_leaps_ahead_and_comes_back_is_followed_both_ways() -> None:
+    made, reported = counter(), list[tuple[int, int]]()
+    for second in (*range(10), 3_610, *range(11, 100)):
+        made.count("m", "default", 1_000 * second + 1)
+        reported += [(r.period_start_ms // 1_000, r.offered) for r in made.close(1_000 * (second + 1))]
+    # Second 10 was begun and not measured: its first close was already by the clock ahead.
+    assert reported == [(s, 1) for s in range(10)] + [(10, 0), (3_610, 1)] + [(s, 1) for s in range(11, 100)]
+    assert (made.steps, made.dropped) == (2, 0)
+
+
+def test_a_step_that_the_caller_knows_of_is_not_filled_with_zeros() -> None:
+    made = counter()
+    made.count("m", "default", 500)
+    made.count("m", "default", 30_500)
+    assert brief(made.close(31_000, stepped=True)) == [("m", 0, 1), ("m", 30_000, 1)]
+
+
+steps = st.integers(-100_000, 100_000).filter(lambda step_ms: abs(step_ms) > 2_000)
+histories = st.lists(st.tuples(steps, st.integers(1, 12)), min_size=1, max_size=6)
+
+
+@given(histories, st.integers(0, 999))
+def test_whatever_the_clock_does_no_period_holds_more_than_its_own_and_all_is_accounted_for(
+    stepped: list[tuple[int, int]], offset_ms: int
+) -> None:
+    made, now_ms, counted, given = counter(), 1_000_000 + offset_ms, 0, list[Demand]()
+    for step_ms, then_s in stepped:
+        now_ms += step_ms
+        for _ in range(then_s * 10):
+            made.count("m", "default", now_ms)
+            now_ms += 100
+            counted += 1
+            if counted % 10 == 0:
+                given += made.close(now_ms)
+    given += made.close(now_ms + 3_000)
+    # 10 a second; steps of more than a period; two stretches may meet in one period, and neither fills it.
+    assert max(record.offered for record in given) <= 20
+    assert sum(record.offered for record in given) + made.dropped == counted
+
+
+@pytest.mark.parametrize("now_ms", [None, float("nan"), float("inf"), True, "1", [], object()])
+def test_what_is_no_instant_is_dropped_and_closes_go_on(now_ms: Any) -> None:  # noqa: ANN401 - the point
+    made = DemandCounter("A", "gateway-1")
+    made.count("m", "default", now_ms)
+    made.count("m", "default", 1)
+    assert brief(made.close(1_000)) == [("m", 0, 1)]
+    assert made.dropped == 1
 
 
 def test_requests_before_the_first_close_keep_their_own_periods() -> None:
@@ -88,17 +174,25 @@ def test_requests_before_the_first_close_keep_their_own_periods() -> None:
 def test_a_suspended_process_did_not_measure_zero() -> None:
     made = counter()
     made.count("m", "default", 500)
-    hour = 3_600
-    made.count("m", "default", 1_000 * hour // 2)
-    periods = [start // 1_000 for _, start, _ in brief(made.close(hour * 1_000))]
-    assert periods == [0, *range(hour - MAX_GAP_PERIODS, hour)]
+    made.count("m", "default", 3_598_500)
+    periods = [start // 1_000 for _, start, _ in brief(made.close(3_600_000))]
+    assert periods == [0, 3_598, 3_599]
 
 
-def test_nothing_is_lost_over_a_gap() -> None:
+def test_what_was_counted_in_a_gap_is_dropped_and_not_put_into_another_period() -> None:
     made = counter()
     for at_ms in (500, 1_800_000, 3_599_999):
         made.count("m", "default", at_ms)
-    assert sum(offered for _, _, offered in brief(made.close(3_600_000))) == 3
+    assert brief(made.close(3_600_000)) == [("m", 0, 1), ("m", 3_599_000, 1)]
+    assert (made.dropped, made.steps) == (1, 1)
+
+
+def test_a_late_close_gives_every_period_with_its_own() -> None:
+    made = counter()
+    for second in range(MAX_GAP_PERIODS):
+        made.count("m", "default", 1_000 * second)
+    assert [offered for _, _, offered in brief(made.close(1_000 * MAX_GAP_PERIODS))] == [1] * MAX_GAP_PERIODS
+    assert made.steps == 0
 
 
 def test_a_silent_route_is_forgotten_in_the_end() -> None:

@@ -1,6 +1,7 @@
 """Latencies as seen from the gateway, per engine and period, as records that the streams accept and keep apart."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,25 @@ def test_a_long_gap_is_not_measured() -> None:
     assert record.period_end_ms - record.period_start_ms == 60_000
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, 1e7, "fast"])
+def test_after_a_step_back_of_the_clock_the_next_period_is_reported_and_nothing_is_lost() -> None:
+    counter = LatencyCounter("g")
+    counter.note("a", "m", 0.5, None, 3_600_000)
+    assert counter.close(1_000) == ()
+    (record,) = counter.close(2_000)
+    assert (record.period_start_ms, record.period_end_ms) == (1_000, 2_000)
+
+
+@pytest.mark.parametrize("now_ms", [None, math.nan, "1", True])
+def test_what_is_no_instant_begins_no_period(now_ms: Any) -> None:  # noqa: ANN401 - a gateway may pass anything on
+    counter = LatencyCounter("g")
+    counter.note("a", "m", 0.5, None, now_ms)
+    assert counter.close(1_000) == ()
+    counter.note("a", "m", 0.5, None, 1_500)
+    (record,) = counter.close(2_000)
+    assert (record.period_start_ms, record.distributions[0].count) == (1_500, 2)
+
+
+@pytest.mark.parametrize("value", [True, 0.0, -1.0, math.nan, math.inf, 1e7, "fast"])
 def test_what_is_no_latency_is_dropped_and_counted(value: object) -> None:
     counter = LatencyCounter("g")
     counter.note("a", "m", value, None, 0)
