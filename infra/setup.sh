@@ -10,7 +10,8 @@ readonly MIN_PYTHON="3.11" MIN_JAVA=17
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-say() { printf 'setup: %s\n' "$*"; }
+# Standard output belongs to what `make` was asked for: `make demo DEMO=--json | jq`.
+say() { printf 'setup: %s\n' "$*" >&2; }
 
 fail() {
   printf 'setup: %s\n' "$1" >&2
