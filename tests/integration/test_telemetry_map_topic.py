@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 
 from headrace.infra.brokers.contract import Broker
 from headrace.infra.cli import headrace
-from headrace.infra.topic_sample import TopicUnreadableError
+from headrace.infra.kafka_edge import MissingTopicError
 from headrace.schemas.bus.clients import producer_options
 from headrace.schemas.topics import SIGNALS_DEMAND, TopicSettings
 from telemetry_inputs import ENGINE, records
@@ -49,7 +49,7 @@ def test_init_proposes_from_a_topic_and_limit_bounds_what_is_read(broker: Broker
 
 def test_a_topic_that_does_not_exist_is_told(broker: Broker) -> None:
     result = run(broker, "init", "--topic", "no-such-topic")
-    assert isinstance(result.exception, TopicUnreadableError)
+    assert isinstance(result.exception, MissingTopicError)
 
 
 def test_an_empty_topic_has_nothing_to_try(broker: Broker, topics: TopicSettings) -> None:

@@ -7,10 +7,11 @@ import sys
 import click
 
 from headrace.infra import commands
+from headrace.infra.nearest_command import NearestGroup
 from headrace.schemas.errors import HeadraceError
 
 
-class CommandFolder(click.Group):
+class CommandFolder(NearestGroup):
     """A group whose members are the modules of a package: adding a file adds a sub-command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -43,4 +44,12 @@ def main() -> None:
         if error.name is None or error.name.startswith("headrace"):
             raise
         click.echo(f"headrace: this sub-command needs {error.name!r}: pip install 'headrace[all]'", err=True)
+        sys.exit(1)
+    except Exception as error:
+        from headrace.infra.kafka_edge import failure_of  # noqa: PLC0415 - loaded only where something failed
+
+        failure = failure_of(error)
+        if failure is None:
+            raise
+        click.echo(f"headrace: {failure}", err=True)
         sys.exit(1)

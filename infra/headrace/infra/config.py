@@ -17,13 +17,15 @@ import click
 import pydantic
 
 from headrace.dataplane.settings import DataPlaneSettings
-from headrace.infra.config_sources import find_file, overlaid, read_env, read_file, read_flags
+from headrace.infra.config_sources import PREFIX, find_file, overlaid, read_env, read_file, read_flags
 from headrace.infra.config_text import masked, to_toml
 from headrace.infra.config_tree import Path as KeyPath
 from headrace.infra.config_tree import Tree, dotted, fitted, leaves, not_finite
+from headrace.infra.env_names import meant_variable
+from headrace.infra.expected import should_be
 from headrace.infra.gateway.settings import GatewaySettings
 from headrace.schemas.bus.settings import KafkaSettings, RegistrySettings, kafka_problems
-from headrace.schemas.errors import InvalidInputError
+from headrace.schemas.errors import HeadraceError, InvalidInputError
 from headrace.schemas.topics import TopicSettings, topic_table
 from headrace.solver.settings import SolverSettings
 from headrace.streams.settings import StreamsSettings
@@ -77,7 +79,7 @@ def load_with_origins(path: Path | None, overrides: Mapping[str, str], env: Mapp
     for origin, tree in raw.items():
         unknown: list[str] = []
         trees[origin] = fitted(Config, tree, (), unknown)
-        problems += [f"{problem} (from {origin})" for problem in unknown]
+        problems += [f"{_hinted(problem, origin)} (from {origin})" for problem in unknown]
     origins = {place: origin for origin, tree in trees.items() for place, _ in leaves(tree)}
     # Over the defaults: naming one request class must not take away the default one.
     sections = _sections(overlaid({"": dataclasses.asdict(Config())} | trees), origins, problems)
@@ -103,14 +105,46 @@ def config_options(command: Callable[..., None]) -> Callable[..., None]:
         if print_config:
             click.echo(to_toml(loaded.config, loaded.origins), nl=False)
         elif check_config:
+            _check_clients(loaded.config.kafka)
             click.echo("the configuration is right")
         else:
-            command(*args, config=loaded.config, **more)
+            _run(command, loaded.config.kafka, *args, config=loaded.config, **more)
 
     wrapped: Callable[..., None] = run
     for option in _OPTIONS:
         wrapped = option(wrapped)
     return wrapped
+
+
+def _check_clients(kafka: KafkaSettings) -> None:
+    from headrace.infra.kafka_edge import client_problems  # noqa: PLC0415 - the Kafka client is loaded only where it is used
+
+    problems = client_problems(kafka)
+    if problems:
+        raise InvalidInputError("configuration", problems)
+
+
+def _run(command: Callable[..., None], kafka: KafkaSettings, *args: Any, **more: Any) -> None:  # noqa: ANN401 - the command's own parameters pass through
+    """Run a command; what a Kafka client raises out of it becomes a message with the key or the address."""
+    try:
+        command(*args, **more)
+    except HeadraceError:
+        raise
+    except Exception as error:
+        from headrace.infra.kafka_edge import failure_of  # noqa: PLC0415 - as above
+
+        failure = failure_of(error, kafka)
+        if failure is None:
+            raise
+        raise failure from error
+
+
+def _hinted(problem: str, origin: str) -> str:
+    """Give the problem of an unknown setting; one that a variable names wrongly is told with the right variable."""
+    meant = None
+    if origin.startswith(PREFIX):
+        meant = meant_variable(origin, (path for path, _ in leaves(dataclasses.asdict(Config()))))
+    return problem if meant in (None, origin) else f"{problem.partition('; ')[0]}; did you mean {meant}?"
 
 
 _OPTIONS: tuple[Callable[[Callable[..., None]], Callable[..., None]], ...] = (
@@ -158,7 +192,11 @@ def _section_problems(
         section: Any = pydantic.TypeAdapter(kind).validate_python(tree)
     except pydantic.ValidationError as error:
         for each in error.errors(include_url=False, include_context=False):
-            yield _sentence((name, *map(str, each["loc"])), each["input"], each["msg"], origins)
+            path = (name, *map(str, each["loc"]))
+            if each["type"] == "missing":
+                yield f"{dotted(path)} is missing{_where(path, origins)}"
+            else:
+                yield _sentence(path, each["input"], should_be(kind, each), origins)
         return
     except InvalidInputError as error:
         yield from error.problems
@@ -170,7 +208,10 @@ def _section_problems(
 
 
 def _sentence(path: KeyPath, value: object, message: str, origins: Mapping[KeyPath, str]) -> str:
-    origin = next((origins[path[:end]] for end in range(len(path), 0, -1) if path[:end] in origins), None)
-    where = f" (from {origin})" if origin else ""
     shown = masked(path[-1], str(value)) if isinstance(value, str) else value
-    return f"{dotted(path)} is {shown!r}{where}; {message.replace('Input should', 'it should')}"
+    return f"{dotted(path)} is {shown!r}{_where(path, origins)}; {message}"
+
+
+def _where(path: KeyPath, origins: Mapping[KeyPath, str]) -> str:
+    origin = next((origins[path[:end]] for end in range(len(path), 0, -1) if path[:end] in origins), None)
+    return f" (from {origin})" if origin else ""

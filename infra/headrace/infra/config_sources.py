@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from headrace.infra.config_tree import Tree, merged
+from headrace.infra.expected import why_unreadable
 
 PREFIX = "HEADRACE_"
 FILE_VARIABLE = "HEADRACE_CONFIG"
@@ -39,7 +40,7 @@ def read_file(path: Path | None, problems: list[str]) -> Tree:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        problems.append(f"{path}: {error}")
+        problems.append(f"{path} {why_unreadable(error)}")
     except tomllib.TOMLDecodeError as error:
         problems.append(f"{path} is no TOML: {error}")
     return {}

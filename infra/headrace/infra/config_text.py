@@ -12,13 +12,13 @@ _SECRET_ENDINGS = ("password", "secret", "token", "pem", "jaas.config", "oauthbe
 
 
 def to_toml(config: object, origins: Mapping[Path, str]) -> str:
-    """Give every setting in TOML, with a comment where it does not have its default.
+    """Give every setting in TOML, with a comment that says where it came from: a source, or `default`.
 
     Args:
         config: a dataclass of dataclasses.
         origins: where a value came from, by path, for those that were set.
     """
-    return "\n".join(_table(_plain(config), (), origins)).strip() + "\n"
+    return "\n".join(_table(_plain(config), (), (), origins)).strip() + "\n"
 
 
 def masked(name: str, value: str) -> str:
@@ -36,25 +36,29 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any setting
     return value
 
 
-def _table(tree: Mapping[str, Any], at: Path, origins: Mapping[Path, str]) -> Iterator[str]:
+def _table(tree: Mapping[str, Any], at: Path, place: Path, origins: Mapping[Path, str]) -> Iterator[str]:
+    """Give a table's lines; `place` is `at` with the indices of list items, as origins have it."""
     tables = {name: value for name, value in tree.items() if _is_table(value)}
     for name, value in tree.items():
         if name in tables or value is None:
             continue
-        origin = origins.get((*at, name))
-        comment = f"  # {origin}" if origin else ""
         shown = masked(name, value) if isinstance(value, str) else value
-        yield f"{dotted((name,))} = {_inline(shown)}{comment}"
+        yield f"{dotted((name,))} = {_inline(shown)}  # {_origin((*place, name), origins)}"
     for name, value in tables.items():
-        path = (*at, name)
+        path, inner = (*at, name), (*place, name)
         yield ""
         if isinstance(value, list):
-            for item in cast("list[Mapping[str, Any]]", value):
+            for i, item in enumerate(cast("list[Mapping[str, Any]]", value)):
                 yield f"[[{dotted(path)}]]"
-                yield from _table(item, path, origins)
+                yield from _table(item, path, (*inner, str(i)), origins)
         else:
             yield f"[{dotted(path)}]"
-            yield from _table(value, path, origins)
+            yield from _table(value, path, inner, origins)
+
+
+def _origin(path: Path, origins: Mapping[Path, str]) -> str:
+    """Give where a value came from; a list's items have their origins one by one."""
+    return next((origin for place, origin in origins.items() if place[: len(path)] == path), "default")
 
 
 def _is_table(value: Any) -> bool:  # noqa: ANN401 - any plain value

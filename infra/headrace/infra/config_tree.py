@@ -71,11 +71,11 @@ def merged(below: Tree, above: Tree) -> Tree:
 
 
 def leaves(tree: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:  # noqa: ANN401 - a tree or a value
-    """Give every value with its path; list items by their index."""
+    """Give every value with its path; list items by their index, an empty list as a value."""
     if isinstance(tree, Mapping):
         for name, value in cast("Mapping[str, Any]", tree).items():
             yield from leaves(value, (*at, name))
-    elif isinstance(tree, list | tuple):
+    elif isinstance(tree, list | tuple) and tree:
         for i, value in enumerate(cast("Sequence[Any]", tree)):
             yield from leaves(value, (*at, str(i)))
     else:

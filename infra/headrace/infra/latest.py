@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 
+from headrace.infra.kafka_edge import require_topics
 from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.errors import HeadraceError
@@ -19,8 +20,11 @@ def read_latest(kafka: KafkaSettings, topic: str, timeout_s: float = READ_TIMEOU
     """Give the newest record of each key, sorted by key; keys whose newest record is a tombstone are left out.
 
     Raises:
-        UnreadTopicError: the topic is not there, or was not read to its end within `timeout_s`.
+        UnreachableError: the broker does not answer.
+        MissingTopicError: the topic is not there.
+        UnreadTopicError: it was not read to its end within `timeout_s`.
     """
+    require_topics(kafka, (topic,))
     said: list[str] = []
     reader = CompactedReader(kafka, (topic,), on_error=said.append)
     deadline = time.monotonic() + timeout_s

@@ -19,6 +19,7 @@ from confluent_kafka.admin._metadata import TopicMetadata
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
+from headrace.infra.kafka_edge import reason_of, require_topics
 from headrace.schemas.bus.clients import admin_client
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.errors import HeadraceError
@@ -85,8 +86,10 @@ def diff_topics(kafka: KafkaSettings, settings: TopicSettings) -> tuple[TopicDif
     """Give every difference between the topics as they are and as they should be; empty where there is none.
 
     Raises:
-        ProvisionError: the broker could not be asked.
+        UnreachableError: the broker does not answer.
+        ProvisionError: it could not be asked.
     """
+    require_topics(kafka, ())
     admin = admin_client(kafka)
     return tuple(_differences(admin, kafka.bootstrap_servers, tuple(topic_table(settings).values())))
 
@@ -98,8 +101,10 @@ def apply_topics(kafka: KafkaSettings, settings: TopicSettings) -> tuple[TopicOu
     are mended all the same. Applying twice changes nothing the second time.
 
     Raises:
-        ProvisionError: the broker could not be asked, or refused.
+        UnreachableError: the broker does not answer.
+        ProvisionError: it could not be asked, or refused.
     """
+    require_topics(kafka, ())
     admin = admin_client(kafka)
     topics = tuple(topic_table(settings).values())
     found = tuple(_differences(admin, kafka.bootstrap_servers, topics))
@@ -151,7 +156,7 @@ def _metadata(admin: AdminClient, address: str) -> Mapping[str, TopicMetadata]:
         return admin.list_topics(timeout=REQUEST_TIMEOUT_S).topics
     except KafkaException as error:
         raise ProvisionError(
-            f"{address} did not list its topics (kafka.bootstrap_servers): {_reason(error)}"
+            f"{address} did not list its topics (kafka.bootstrap_servers): {reason_of(error)}"
         ) from error
 
 
@@ -204,12 +209,7 @@ def _all_done(
             done[key] = future.result()
         except KafkaException as error:
             if not isinstance(error.args[0], KafkaError) or error.args[0].code() != but:
-                failed.append(f"cannot {what(key)}: {_reason(error)}")
+                failed.append(f"cannot {what(key)}: {reason_of(error)}")
     if failed:
         raise ProvisionError("; ".join(failed))
     return done
-
-
-def _reason(error: KafkaException) -> str:
-    first = error.args[0]
-    return first.str() if isinstance(first, KafkaError) else str(first)

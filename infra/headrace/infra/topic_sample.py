@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from headrace.infra.kafka_edge import require_topics
 from headrace.schemas.bus.clients import consumer_options
 from headrace.schemas.bus.raw_records import raw_record
 from headrace.schemas.bus.settings import KafkaSettings
@@ -25,8 +26,11 @@ def sample_topic(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float)
     Returns what is there after `timeout_s` at the latest; commits nothing.
 
     Raises:
-        TopicUnreadableError: the broker cannot be reached, or there is no such topic.
+        UnreachableError: the broker does not answer.
+        MissingTopicError: there is no such topic.
+        TopicUnreadableError: it cannot be read.
     """
+    require_topics(kafka, (topic,))
     consumer = Consumer(consumer_options(kafka))
     try:
         waiting = _assign(consumer, topic, limit)

@@ -5,9 +5,12 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from confluent_kafka import KafkaError, KafkaException
 
 from headrace.infra.config import Config, config_options, load, load_with_origins
 from headrace.infra.config_text import to_toml
+from headrace.infra.kafka_edge import KafkaFailedError
+from headrace.schemas.bus.clients import admin_client
 from headrace.schemas.errors import InvalidInputError
 from headrace.solver.settings import ClassSettings
 
@@ -113,7 +116,9 @@ def test_every_problem_of_every_source_is_told_with_value_origin_and_bound(tmp_p
 
 
 def test_a_file_that_is_not_there_or_no_toml_is_a_problem_and_no_traceback(tmp_path: Path) -> None:
-    assert "No such file" in problems_of(tmp_path / "nowhere.toml")[0]
+    assert problems_of(tmp_path / "nowhere.toml") == (
+        f"{tmp_path / 'nowhere.toml'} cannot be read: No such file or directory",
+    )
     assert "is no TOML" in problems_of(written(tmp_path, "[solver"))[0]
 
 
@@ -127,6 +132,56 @@ def test_a_secret_is_in_no_message_and_not_in_the_printed_configuration() -> Non
     text = to_toml(loaded.config, loaded.origins)
     assert "hush" not in text + repr(loaded.config)
     assert '"sasl.password" = "***"  # HEADRACE_KAFKA__OPTIONS__SASL_PASSWORD' in text
+
+
+def test_the_printed_configuration_says_of_each_value_where_it_came_from() -> None:
+    flags = {
+        "solver.period_ms": "300",
+        "solver.classes.batch.requires": '["tools"]',
+        "dataplane.fallback.m": '[{"engine_id": "a", "weight": 2}]',
+        "solver.classes.batch.residency": "[]",
+    }
+    loaded = load_with_origins(None, flags, {})
+    lines = to_toml(loaded.config, loaded.origins).splitlines()
+    for line in (
+        "period_ms = 300  # --set solver.period_ms",
+        "ttl_ms = 60000  # default",
+        'requires = ["tools"]  # --set solver.classes.batch.requires',
+        "residency = []  # --set solver.classes.batch.residency",
+        "residency = []  # default",
+        "weight = 2.0  # --set dataplane.fallback.m",
+    ):
+        assert line in lines
+    assert all("  # " in line for line in lines if " = " in line)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("HEADRACE_KAFKA_BOOTSTRAP_SERVERS", "HEADRACE_KAFKA__BOOTSTRAP_SERVERS"),
+        ("HEADRACE_KAFKA_OPTIONS_SASL_USERNAME", "HEADRACE_KAFKA__OPTIONS__SASL_USERNAME"),
+        ("HEADRACE_SOLVER__PERIOD__MS", "HEADRACE_SOLVER__PERIOD_MS"),
+        ("HEADRACE_SOLVR_PERIOD_MS", "HEADRACE_SOLVER__PERIOD_MS"),
+        ("HEADRACE_FOO", None),
+    ],
+)
+def test_a_variable_that_names_no_setting_is_told_with_the_one_that_was_probably_meant(
+    wrong: str, right: str | None
+) -> None:
+    (told,) = problems_of(env={wrong: "1"})
+    assert f"did you mean {right}?" in told if right else "no such setting; there are" in told
+    assert told.endswith(f"(from {wrong})")
+
+
+def test_a_value_of_the_wrong_shape_is_told_in_words(tmp_path: Path) -> None:
+    text = '[solver.classes.x]\nrequires = "tools"\n[dataplane.fallback]\nm = [{weight = 1}]\n[topics]\nnames = 3\n'
+    told = "\n".join(problems_of(written(tmp_path, text)))
+    assert "solver.classes.x.requires is 'tools' (from" in told
+    assert "it should be a list of strings" in told
+    assert "topics.names is 3" in told
+    assert "it should be a table of strings" in told
+    assert "dataplane.fallback.m.0.engine_id is missing" in told
+    assert "tuple" not in told
 
 
 def test_the_printed_configuration_is_read_back_as_the_same(tmp_path: Path) -> None:
@@ -157,6 +212,47 @@ def test_a_command_gets_its_configuration_from_its_flags() -> None:
 def test_check_config_checks_and_stops() -> None:
     assert run("--check-config") == (0, "the configuration is right\n")
     assert run("--check-config", "--set", "solver.period_ms=1")[0] == 1
+
+
+def problems_checked(*settings: str) -> tuple[str, ...]:
+    @click.command()
+    @config_options
+    def command(*, config: Config) -> None:
+        raise AssertionError(config)
+
+    flags = [flag for setting in settings for flag in ("--set", f"kafka.options.{setting}")]
+    result = CliRunner().invoke(command, ("--check-config", *flags))
+    assert isinstance(result.exception, InvalidInputError)
+    return result.exception.problems
+
+
+def test_check_config_makes_the_kafka_clients_and_names_the_option_that_they_refuse() -> None:
+    assert problems_checked("security.protocl=SSL") == (
+        "kafka.options.'security.protocl' is no option of librdkafka; the nearest is security.protocol",
+    )
+    (told,) = problems_checked("security.protocol=SASL_SSL")
+    assert told.startswith("kafka.options.'sasl.mechanism' is missing; kafka.options.'security.protocol' is 'SASL_SSL'")
+    (told,) = problems_checked("socket.timeout.ms=soon")
+    assert told.startswith("kafka.options.'socket.timeout.ms': Invalid value")
+    (told,) = problems_checked("zzz=1")
+    assert "CONFIGURATION.md" in told
+
+
+def test_a_kafka_client_that_fails_in_a_command_is_a_message_with_the_key_or_the_address() -> None:
+    @click.command()
+    @click.option("--wrong", is_flag=True)
+    @config_options
+    def command(*, config: Config, wrong: bool) -> None:
+        if wrong:
+            raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+        admin_client(config.kafka)
+
+    result = CliRunner().invoke(command, ("--set", "kafka.options.security.protocl=SSL"))
+    assert isinstance(result.exception, KafkaFailedError)
+    assert "kafka.options.'security.protocl' is no option" in str(result.exception)
+    result = CliRunner().invoke(command, ("--wrong", "--bootstrap", "k:1"))
+    assert isinstance(result.exception, KafkaFailedError)
+    assert str(result.exception).startswith("k:1: Broker: Topic authorization failed; `headrace topics diff`")
 
 
 def test_print_config_says_where_a_value_came_from() -> None:

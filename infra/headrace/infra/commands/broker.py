@@ -4,10 +4,12 @@ from pathlib import Path
 
 import click
 
+from headrace.infra.nearest_command import NearestGroup
+
 DEFAULT_PORT = 9092
 
 
-@click.group()
+@click.group(cls=NearestGroup)
 def command() -> None:
     """Start a Kafka broker on this machine: the embedded one, or Apache Kafka itself."""
 

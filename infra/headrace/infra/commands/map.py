@@ -8,6 +8,7 @@ import click
 import orjson
 
 from headrace.infra.config import Config, config_options
+from headrace.infra.nearest_command import NearestGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,7 +35,7 @@ def _source(function: "Callable[..., None]") -> "Callable[..., None]":
     return config_options(function)
 
 
-@click.group()
+@click.group(cls=NearestGroup)
 def command() -> None:
     """Fit headrace to the telemetry that is already on your Kafka."""
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace.infra.config import Config, config_options
+from headrace.infra.nearest_command import NearestGroup
 
 if TYPE_CHECKING:
     from headrace.infra.provision import TopicDifference
 
 
-@click.group()
+@click.group(cls=NearestGroup)
 def command() -> None:
     """Create, compare and list headrace's topics."""
 
@@ -86,6 +87,7 @@ def list_topics(*, config: Config, as_json: bool) -> None:
         ]
         click.echo(json.dumps(rows))
         return
+    click.echo("as configured (not checked against a broker; see `headrace topics diff`)")
     width = max(len(topic.name) for topic in table)
     click.echo(f"{'topic':<{width}}  {'parts':>5}  {'cleanup':<7}  {'key':<30}  record")
     for topic in table:

@@ -8,8 +8,10 @@ partitions, so every producer here is murmur2. All queues are bounded. What libr
 """
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
+from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient
 
 from headrace.schemas.bus.settings import KafkaSettings
@@ -88,9 +90,15 @@ def producer_options(kafka: KafkaSettings, transactional_id: str | None = None) 
     return options
 
 
-def admin_client(kafka: KafkaSettings) -> AdminClient:
-    """Give a client that creates and describes topics. It connects at its first call, not here."""
-    return AdminClient(_address(kafka) | dict(kafka.options))
+def admin_client(kafka: KafkaSettings, *, on_error: Callable[[KafkaError], None] | None = None) -> AdminClient:
+    """Give a client that creates and describes topics. It connects at its first call, not here.
+
+    Args:
+        kafka: how to reach Kafka.
+        on_error: is told what the client says of its connections, whenever the client is polled.
+    """
+    watched: Options = {} if on_error is None else {"error_cb": on_error}
+    return AdminClient(_address(kafka) | dict(kafka.options) | watched)
 
 
 def _address(kafka: KafkaSettings) -> Options:

@@ -1,0 +1,17 @@
+"""Groups of commands that name the nearest one when they are asked for one that is not there."""
+
+import click
+
+from headrace.infra.config_tree import nearest
+
+
+class NearestGroup(click.Group):
+    """`headrace slove` -> `no such command 'slove'; the nearest is solve`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or fail with the nearest name."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            ctx.fail(f"no such command {args[0]!r}; {nearest(args[0], self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
