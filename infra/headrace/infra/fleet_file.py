@@ -5,13 +5,12 @@
     site = "eu-central-1"
     models = ["llama-3.1-8b"]
     profile_id = "h100-llama-3.1-8b"
-    # may be left out: capacity_rps_per_replica (the profile's), address, capabilities, residency, drain
-
     [[profiles]]
     profile_id = "h100-llama-3.1-8b"
     ...
 
-The same file serves `headrace fleet apply` and the tests. All problems are told at once, by place.
+`headrace fleet apply --form` prints a complete one, with what may be left out. The same file serves `headrace fleet
+apply` and the tests. All problems are told at once, by place.
 """
 
 import json
@@ -19,12 +18,14 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import pydantic
 
 from headrace.infra.config_tree import fitted
+from headrace.infra.expected import should_be, why_unreadable
 from headrace.schemas.check_fleet import check_engine, check_profile
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
@@ -36,7 +37,16 @@ _ENGINE_DEFAULTS: Mapping[str, Any] = {
     "address": None,
     "drain": False,
 }
-_PROFILE_DEFAULTS: Mapping[str, Any] = {"fit_error_median": None, "fit_error_p90": None}
+_PROFILE_DEFAULTS: Mapping[str, Any] = {
+    "hardware": "",
+    "model": "",
+    "source": "",
+    "measured_from_load": 0.0,
+    "measured_to_load": 1.0,
+    "fit_error_median": None,
+    "fit_error_p90": None,
+}
+FORM = "fleet.toml"
 R = TypeVar("R")
 
 
@@ -46,6 +56,11 @@ class FleetFile:
 
     engines: tuple[EngineSpec, ...] = ()
     profiles: tuple[LatencyProfile, ...] = ()
+
+
+def form() -> str:
+    """Give the complete example: a file that applies as it is."""
+    return (resources.files("headrace.infra.problems") / FORM).read_text("utf-8")
 
 
 def read_fleet_file(path: Path) -> FleetFile:
@@ -58,7 +73,7 @@ def read_fleet_file(path: Path) -> FleetFile:
         text = path.read_text("utf-8")
         tree = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, ValueError) as error:
-        raise InvalidInputError(str(path), (str(error),)) from error
+        raise InvalidInputError(str(path), (why_unreadable(error),)) from error
     return parse_fleet(str(path), tree)
 
 
@@ -104,7 +119,7 @@ def _entries(
             for each in error.errors(include_url=False, include_context=False):
                 place = ".".join((section, str(i), *map(str, each["loc"])))
                 missing = each["type"] == "missing"
-                said = "is missing" if missing else f"is {each['input']!r}; {_said(each['msg'])}"
+                said = "is missing" if missing else f"is {each['input']!r}; {should_be(kind, each)}"
                 problems.append(f"{place} {said}")
     return found
 
@@ -112,7 +127,3 @@ def _entries(
 def _repeated(name: str, values: Sequence[str]) -> Iterator[str]:
     counts = Counter(values)
     yield from (f"{name} {value!r} is given {count} times" for value, count in counts.items() if count > 1)
-
-
-def _said(message: str) -> str:
-    return message.replace("Input should", "it should")

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from headrace.infra.config_tree import nearest
 from headrace.infra.fleet_file import FleetFile
+from headrace.infra.kafka_edge import require_topics
 from headrace.infra.latest import read_latest
 from headrace.schemas.bus.publisher import Dropped, Publisher
 from headrace.schemas.bus.settings import KafkaSettings
@@ -16,6 +17,8 @@ from headrace.schemas.fleet import EngineSpec, LatencyProfile
 from headrace.schemas.topics import FLEET, PROFILES, TopicSettings, topic_table
 
 PUBLISH_TIMEOUT_S = 30.0
+NO_PROFILES = "no profiles are published; add [[profiles]]: see `headrace fleet apply --form`"
+NO_ENGINES = "no engines are published; see `headrace fleet apply --form`"
 
 R = TypeVar("R")
 _Outgoing = tuple[str, bytes, bytes | None]
@@ -57,21 +60,23 @@ def publish_fleet(kafka: KafkaSettings, topics: TopicSettings, fleet: FleetFile)
 
     Raises:
         InvalidInputError: an engine names a profile that is neither in the file nor on the topic.
+        UnreachableError, MissingTopicError: the broker does not answer, or has no such topics.
         UnpublishedError: the broker did not take all of them.
     """
+    table = topic_table(topics)
+    require_topics(kafka, (table[PROFILES].name, table[FLEET].name))
     known = {profile.profile_id for profile in fleet.profiles}
     wanted = {engine.profile_id for engine in fleet.engines}
     if not wanted <= known:
         known |= {profile.profile_id for profile in read_fleet(kafka, topics).profiles}
     problems = [
         f"{engine.engine_id}: profile_id is {engine.profile_id!r}, which is neither in the file nor on the topic; "
-        + nearest(engine.profile_id, sorted(known))
+        + (nearest(engine.profile_id, sorted(known)) if known else NO_PROFILES)
         for engine in fleet.engines
         if engine.profile_id not in known
     ]
     if problems:
         raise InvalidInputError("fleet", tuple(problems))
-    table = topic_table(topics)
     profiles = [(table[PROFILES].name, profile.key, encode(profile)) for profile in fleet.profiles]
     engines = [(table[FLEET].name, engine.key, encode(engine)) for engine in fleet.engines]
     for records in (profiles, engines):
@@ -87,7 +92,9 @@ def remove_engines(kafka: KafkaSettings, topics: TopicSettings, engine_ids: Sequ
     """
     known = [engine.engine_id for engine in read_fleet(kafka, topics).engines]
     problems = [
-        f"{name!r} is no engine of the fleet; {nearest(name, known)}" for name in engine_ids if name not in known
+        f"{name!r} is no engine of the fleet; {nearest(name, known) if known else NO_ENGINES}"
+        for name in engine_ids
+        if name not in known
     ]
     if problems:
         raise InvalidInputError("fleet", tuple(problems))

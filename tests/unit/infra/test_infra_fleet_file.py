@@ -1,14 +1,18 @@
 """A fleet as a file: what may be left out, and every problem at once."""
 
 import json
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from headrace.infra.cli import headrace
 from headrace.infra.fleet_file import parse_fleet, read_fleet_file
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.fleet import EngineSpec
+from headrace.solver.core.problem_file.problem_json import parse_problem
 
 ENGINE: dict[str, Any] = {"engine_id": "engine-a", "site": "eu", "models": ["m"], "profile_id": "p"}
 PROFILE: dict[str, Any] = {
@@ -98,3 +102,34 @@ def test_a_file_of_another_shape_is_a_problem_and_no_traceback(tmp_path: Path) -
     broken.write_text("{")
     with pytest.raises(InvalidInputError, match=r"broken\.json"):
         read_fleet_file(broken)
+
+
+def test_the_form_is_a_complete_file_with_the_measured_profile_of_three_regions(tmp_path: Path) -> None:
+    printed = CliRunner().invoke(headrace, ("fleet", "apply", "--form"))
+    assert printed.exit_code == 0
+    file = tmp_path / "fleet.toml"
+    file.write_text(printed.stdout)
+    fleet = read_fleet_file(file)
+    shipped = parse_problem((resources.files("headrace.infra.problems") / "three-regions.json").read_bytes()).problem
+    assert {profile.profile_id: profile for profile in fleet.profiles} == shipped.profiles
+    for engine, known in zip(fleet.engines, shipped.engines, strict=True):
+        assert (engine.engine_id, engine.site, engine.models) == (known.engine_id, known.site, known.models)
+        assert engine.capacity_rps_per_replica == known.capacity_rps_per_replica
+        assert engine.profile_id in shipped.profiles
+
+
+def test_a_profile_needs_no_more_than_one_in_a_problem_file() -> None:
+    few = {"profile_id": "p", "capacity_rps": 10, "output_tokens": 5, "load_knots": [0, 1]}
+    few |= {"ttft_s": [0.1, 0.2], "tbot_s": [0, 0]}
+    (profile,) = parse_fleet("few", {"profiles": [few]}).profiles
+    problem = {"profiles": [few], "engines": [], "network": [], "demand": []}
+    assert {"p": profile} == parse_problem(problem).problem.profiles
+
+
+def test_a_list_and_a_file_that_are_not_there_are_told_in_words(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        parse_fleet("f", {"engines": [{"engine_id": "e", "site": "s", "models": "m", "profile_id": "p"}]})
+    assert caught.value.problems == ("engines.0.models is 'm'; it should be a list of strings",)
+    with pytest.raises(InvalidInputError) as caught:
+        read_fleet_file(tmp_path / "none.toml")
+    assert caught.value.problems == ("cannot be read: No such file or directory",)

@@ -7,34 +7,45 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace.infra.config import Config, config_options
+from headrace.infra.nearest_command import NearestGroup
 
 if TYPE_CHECKING:
     from headrace.schemas.fleet import EngineSpec
 
 
-@click.group()
+@click.group(cls=NearestGroup)
 def command() -> None:
     """Publish, list and remove engines and their latency profiles."""
 
 
+def _print_form(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    from headrace.infra.fleet_file import form
+
+    if value and not ctx.resilient_parsing:
+        click.echo(form(), nl=False)
+        ctx.exit()
+
+
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--form",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_form,
+    help="Print a complete FILE, field by field, that applies as it is.",
+)
 @config_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def apply(*, file: Path, config: Config, as_json: bool) -> None:
     """Publish the engines and profiles of FILE (TOML or JSON); those not in it are left as they are.
 
+    An engine names the latency profile it behaves by, which is in FILE or was published before.
+
     \b
-    [[engines]]
-    engine_id = "engine-a"
-    site = "eu-central-1"
-    models = ["llama-3.1-8b"]
-    profile_id = "h100-llama-3.1-8b"
-    address = "http://engine-a:8000"      # may be left out, as may:
-    capacity_rps_per_replica = 100.0      # the profile's where left out
-    capabilities = ["tools"]
-    residency = ["eu"]
-    drain = false
+    headrace fleet apply --form > fleet.toml      # a complete file: three engines, one measured profile
+    headrace fleet apply fleet.toml
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
     from headrace.infra.fleet_file import read_fleet_file
     from headrace.infra.fleet_topics import publish_fleet
@@ -72,7 +83,7 @@ def list_engines(*, config: Config, as_json: bool) -> None:
     for problem in fleet.unreadable:
         click.echo(f"unreadable: {problem}", err=True)
     if not fleet.engines:
-        click.echo("no engines; publish some with `headrace fleet apply FILE`")
+        click.echo("no engines; `headrace fleet apply FILE` publishes some, and with --form prints a FILE")
 
 
 @command.command()
