@@ -140,9 +140,6 @@ def test_engines_and_profiles_are_held_against_each_other() -> None:
     [
         (b"{", "no JSON"),
         (b"\xff\xfe\xff", "no JSON"),
-        ('{"demand": [{"demand_rps": NaN}]}', "no JSON: NaN is no number"),
-        ('{"demand": [{"demand_rps": -Infinity}]}', "no JSON: -Infinity is no number"),
-        ('{"demand": 1, "demand": 2}', "no JSON: key 'demand' is repeated in one object"),
         ("[]", "problem is []; expected an object"),
         ("[" * 100_000, "no JSON"),
     ],
@@ -176,3 +173,29 @@ def test_a_policy_is_found_by_its_file_name() -> None:
         policy_named("nearst")
     with pytest.raises(InvalidInputError, match="policy is 'x'; there are capacity_weighted"):
         policy_named("x")
+
+
+def test_what_is_no_object_has_one_problem_and_not_one_for_each_field_it_lacks() -> None:
+    assert problems_of("[]") == ("problem is []; expected an object",)
+    engines = '{"profiles": [], "engines": [3, []], "network": [], "demand": []}'
+    assert problems_of(engines) == ("engines[0] is 3; expected an object", "engines[1] is []; expected an object")
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"), [("NaN", "nan"), ("-Infinity", "-inf"), ("1e400", "inf"), ("9" * 400, "inf")]
+)
+def test_a_number_that_is_not_finite_is_told_by_its_place_and_hides_nothing_else(written: str, shown: str) -> None:
+    content = f"""{{"settings": {{"move_price_ms": {written}}}, "profiles": [], "engines": [], "network": [],
+        "network": [], "demand": [{{"cluster": "c", "model": "m", "demand_rps": {written}, "tear": 1}}]}}"""
+    told = problems_of(content)
+    assert f"demand[0].demand_rps is {shown}; a finite number, 0 to 1e+09" in told
+    assert "key 'network' is given 2 times in one object" in told
+    assert "demand[0].tear is no field; did you mean 'tier'?" in told
+    assert any(problem.startswith("settings.move_price_ms is") for problem in told)
+
+
+def test_problems_are_told_of_the_file() -> None:
+    with pytest.raises(InvalidInputError, match=r"^mine\.json: 1 problem"):
+        parse_problem("[]", name="mine.json")
+    with pytest.raises(InvalidInputError, match=r"^mine\.json: 1 problem"):
+        parse_problem("{", name="mine.json")

@@ -7,7 +7,8 @@ import click
 import orjson
 
 if TYPE_CHECKING:
-    from headrace.solver.core.problem_file.problem_json import ParsedProblem
+    from importlib.resources.abc import Traversable
+
     from headrace.solver.core.program.score import Score
     from headrace.solver.core.tick import Tick
     from headrace.solver.core.why.explanation import Explanation
@@ -25,13 +26,14 @@ def _print_form(ctx: click.Context, _param: click.Parameter, value: bool) -> Non
 
 
 @click.command(
-    epilog="PROBLEM is a JSON file, or the name of one that ships, such as three-regions. "
-    "Its form, field by field: headrace solve --form."
+    epilog="PROBLEM is a JSON file, `-` for standard input, or the name of one that ships, such as three-regions. "
+    "Its form, field by field: headrace solve --form; a complete example: headrace solve three-regions --print."
 )
-@click.argument("problem")
+@click.argument("problem", metavar="PROBLEM")
 @click.option(
     "--form", is_flag=True, is_eager=True, expose_value=False, callback=_print_form, help="Print the file's form."
 )
+@click.option("--print", "print_it", is_flag=True, help="Print the problem itself, as it is read, and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: snapshot, decision record, score, explanation.")
 @click.option("--explain", "why", nargs=2, metavar="CLUSTER ENGINE", help="Say why an engine has its weight.")
 @click.option("--model", help="With --explain: the model, where the cluster asks for several.")
@@ -43,6 +45,7 @@ def _print_form(ctx: click.Context, _param: click.Parameter, value: bool) -> Non
 def command(
     *,
     problem: str,
+    print_it: bool,
     as_json: bool,
     why: tuple[str, str] | None,
     model: str | None,
@@ -57,12 +60,17 @@ def command(
     The file alone decides the answer, but for --set and --policy: no configuration file is read.
     """
     from headrace.schemas.snapshot_file import write_snapshot
+    from headrace.solver.core.problem_file.problem_json import parse_problem
     from headrace.solver.core.program.score import score
     from headrace.solver.core.tick import TickStamp, solve_tick
     from headrace.solver.core.why.explain import explain
     from headrace.solver.glop import Glop
 
-    parsed = _read(problem)
+    content = _content(problem)
+    if print_it:
+        click.echo(content, nl=not content.endswith(b"\n"))
+        return
+    parsed = parse_problem(content, name="standard input" if problem == "-" else problem)
     rules = _overridden(parsed.settings, settings, policy)
     tick = solve_tick(parsed.problem, parsed.previous, rules, Glop(), TickStamp(1, 1, now_ms))
     if tick.decision is None:
@@ -79,21 +87,36 @@ def command(
         click.echo(_as_text(tick, scored))
 
 
-def _read(name: str) -> "ParsedProblem":
+def _content(name: str) -> bytes:
+    """Give what a file holds, standard input, or a problem that ships; a file goes before one that ships."""
+    from headrace.infra.expected import why_unreadable
+    from headrace.schemas.errors import InvalidInputError
+
+    if name == "-":
+        return click.get_binary_stream("stdin").read()
+    path, shipped = Path(name), _shipped()
+    if not path.exists() and name in shipped:
+        return shipped[name].read_bytes()
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InvalidInputError(name, (f"is no file, and no problem that ships: {_nearest_first(name)}",)) from None
+    except OSError as error:
+        raise InvalidInputError(name, (why_unreadable(error),)) from error
+
+
+def _shipped() -> "dict[str, Traversable]":
     from importlib import resources
 
-    from headrace.schemas.errors import InvalidInputError
-    from headrace.solver.core.problem_file.problem_json import parse_problem
+    folder = resources.files("headrace.infra.problems")
+    return {each.name.removesuffix(".json"): each for each in folder.iterdir() if each.name.endswith(".json")}
 
-    path = Path(name)
-    shipped = resources.files("headrace.infra.problems") / f"{name}.json"
-    if not path.exists() and "/" not in name and shipped.is_file():
-        return parse_problem(shipped.read_bytes())
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InvalidInputError(name, (f"cannot be read: {error.strerror}",)) from error
-    return parse_problem(content)
+
+def _nearest_first(name: str) -> str:
+    from difflib import SequenceMatcher
+
+    names = sorted(_shipped(), key=lambda each: (-SequenceMatcher(None, name, each).ratio(), each))
+    return ", ".join(names)
 
 
 def _overridden(base: "SolverSettings", given: tuple[str, ...], policy: str | None) -> "SolverSettings":

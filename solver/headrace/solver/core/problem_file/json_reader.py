@@ -25,13 +25,21 @@ class Reader:
         self._at = at
         self.problems = problems
         self._content: Mapping[str, Any] = {}
+        self._is_object = isinstance(content, dict)
         if isinstance(content, dict):
             self._content = cast("dict[str, Any]", content)
         else:
-            self.note("", f"is {_shown(content)}; expected an object")
+            self._add("", f"is {_shown(content)}; expected an object")
 
     def note(self, name: str, text: str) -> None:
-        """Add a problem of a field, or of the object itself where `name` is empty."""
+        """Add a problem of a field, or of the object itself where `name` is empty.
+
+        What is no object has that one problem: that its fields are missing, too, tells nothing.
+        """
+        if self._is_object:
+            self._add(name, text)
+
+    def _add(self, name: str, text: str) -> None:
         where = f"{self._at}.{name}" if self._at and name else (self._at or name or "problem")
         self.problems.append(f"{where} {text}")
 
@@ -67,7 +75,7 @@ class Reader:
         value = self._get(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return self._wrong(name, value, "a number", 0.0)
-        return self._within(name, float(value), low, high)
+        return self._within(name, _float(value), low, high)
 
     def count(self, name: str, default: int | None = None, low: int = 0, high: int = 10**9) -> int:
         """Read an integer within bounds."""
@@ -102,7 +110,7 @@ class Reader:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 self._wrong(f"{name}[{i}]", value, "a number", 0.0)
             else:
-                found.append(self._within(f"{name}[{i}]", float(value), low, high))
+                found.append(self._within(f"{name}[{i}]", _float(value), low, high))
         return tuple(found)
 
     def nested(self, name: str) -> "Reader":
@@ -144,6 +152,14 @@ class Reader:
         if value is not _MISSING:
             self.note(name, f"is {_shown(value)}; expected {expected}")
         return instead
+
+
+def _float(value: float) -> float:
+    """Give a number as a float; an integer beyond all floats is infinite, and refused as such."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 _MISSING = object()

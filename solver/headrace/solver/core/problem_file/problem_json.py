@@ -16,12 +16,15 @@
       "previous":  [{"cluster", "model", "request_class": "default", "weights_ppm": {"engine-a": 1000000}}]
     }
 
+A complete example: `headrace solve three-regions --print`.
+
 `engine_cost` "none" minimises the network alone, within hard capacity. A tier of 0 is shed last. Refused are unknown
 keys (with the nearest known one), anything not finite, anything negative, repeated keys, and a model or profile named
 nowhere.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -56,14 +59,16 @@ class ParsedProblem:
     settings: SolverSettings
 
 
-def parse_problem(content: bytes | str | Mapping[str, Any], base: SolverSettings | None = None) -> ParsedProblem:
-    """Read a problem; its settings are laid over `base`.
+def parse_problem(
+    content: bytes | str | Mapping[str, Any], base: SolverSettings | None = None, name: str = "problem"
+) -> ParsedProblem:
+    """Read a problem; its settings are laid over `base`. Errors are of `name`: the file's.
 
     Raises:
         InvalidInputError: with everything that is wrong.
     """
     problems: list[str] = []
-    root = Reader(_document(content), "", problems)
+    root = Reader(_document(content, name, problems), "", problems)
     root.only("description", "settings", "profiles", "engines", "network", "demand", "previous")
     profiles = _keyed(root, "profiles", _profile, lambda p: p.profile_id)
     engines = _keyed(root, "engines", lambda reader: _engine(reader, profiles), lambda e: e.engine_id)
@@ -77,7 +82,7 @@ def parse_problem(content: bytes | str | Mapping[str, Any], base: SolverSettings
             near = get_close_matches(route.model, sorted(served), n=1)
             root.note("demand", f"asks for {route.model!r}, which no engine serves{_hint(near)}")
     if problems:
-        raise InvalidInputError("problem", tuple(problems))
+        raise InvalidInputError(name, tuple(problems))
     problem = Problem(tuple(rows.values()), tuple(engines.values()), dict(links.values()), profiles)
     return ParsedProblem(problem, previous_snapshot(weights) if weights else None, settings)
 
@@ -94,25 +99,22 @@ def _keyed(root: Reader, name: str, read: Callable[[Reader], T], key_of: Callabl
     return found
 
 
-def _document(content: bytes | str | Mapping[str, Any]) -> object:
+def _document(content: bytes | str | Mapping[str, Any], name: str, problems: list[str]) -> object:
+    """Parse JSON. NaN and Infinity are values here: whoever reads the field refuses them, by their place."""
     if isinstance(content, Mapping):
         return dict(content)
+
+    def noting_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        counts = Counter(key for key, _ in pairs)
+        problems.extend(
+            f"key {key!r} is given {count} times in one object" for key, count in counts.items() if count > 1
+        )
+        return dict(pairs)
+
     try:
-        return json.loads(content, object_pairs_hook=_no_repeats, parse_constant=_no_constant)
+        return json.loads(content, object_pairs_hook=noting_repeats)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError("problem", (f"no JSON: {error}",)) from error
-
-
-def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"key {next(n for n in names if names.count(n) > 1)!r} is repeated in one object")
-    return found
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+        raise InvalidInputError(name, (f"no JSON: {error}",)) from error
 
 
 def _profile(reader: Reader) -> LatencyProfile:
@@ -138,6 +140,8 @@ def _profile(reader: Reader) -> LatencyProfile:
         fit_error_median=reader.number("fit_error_median") if reader.has("fit_error_median") else None,
         fit_error_p90=reader.number("fit_error_p90") if reader.has("fit_error_p90") else None,
         source=reader.text("source", ""),
+        left_out_error_median=reader.number("left_out_error_median") if reader.has("left_out_error_median") else None,
+        left_out_error_p90=reader.number("left_out_error_p90") if reader.has("left_out_error_p90") else None,
     )
 
 

@@ -5,6 +5,7 @@ tier and what they ask for themselves.
 """
 
 import operator
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ from headrace.solver.core.policies import policy_names
 from headrace.solver.settings import SolverSettings
 
 _NOT_HERE = "classes"
+MAX_FLOAT = sys.float_info.max
 _BOUNDS: tuple[tuple[type, str, str, Callable[[Any, Any], bool]], ...] = (
     (Ge, "ge", "at least", operator.ge),
     (Gt, "gt", "above", operator.gt),
@@ -72,6 +74,9 @@ def _problems(hint: object, value: object) -> Iterator[str]:
     if kind is float or kind is int:
         if isinstance(value, bool) or not isinstance(value, int if kind is int else int | float):
             yield "an integer" if kind is int else "a number"
+            return
+        if not -MAX_FLOAT <= value <= MAX_FLOAT:
+            yield "a finite number"
             return
         yield from _bounds(get_args(hint)[1:], value)
     elif isinstance(kind, type) and not isinstance(value, kind):
