@@ -1,5 +1,6 @@
 """`headrace topics` and `headrace fleet` against a broker: what they print, and with which status they end."""
 
+import base64
 import json
 from pathlib import Path
 
@@ -8,10 +9,13 @@ from click.testing import CliRunner
 
 from headrace.infra.brokers.contract import Broker
 from headrace.infra.cli import headrace
+from headrace.infra.kafka_edge import MissingTopicError
 from headrace.infra.latest import read_latest
 from headrace.schemas.bus.compacted import CompactedReader
+from headrace.schemas.codec import encode
+from headrace.schemas.dead_letters import DeadLetter, RejectReason
 from headrace.schemas.errors import InvalidInputError
-from headrace.schemas.topics import FLEET, ROLES, TopicSettings, topic_table
+from headrace.schemas.topics import DEAD_LETTERS, FLEET, ROLES, TopicSettings, topic_table
 
 FLEET_FILE = """
 [[engines]]
@@ -136,6 +140,55 @@ def test_an_engine_without_its_profile_is_refused_unless_the_topic_has_it(
     assert read_latest(broker.kafka, topic_table(topics)[FLEET].name) == {}
     shell("fleet", "apply", str(whole))
     assert shell("fleet", "apply", str(alone))[0] == 0
+
+
+def test_without_topics_every_command_says_which_and_what_to_run(
+    broker: Broker, topics: TopicSettings, tmp_path: Path
+) -> None:
+    shell = Shell(broker, TopicSettings(prefix=f"{topics.prefix}none.", partitions=1))
+    file = tmp_path / "fleet.toml"
+    file.write_text(FLEET_FILE)
+    for typed in (("fleet", "list"), ("fleet", "apply", str(file)), ("fleet", "remove", "engine-a"), ("dead-letters",)):
+        with pytest.raises(MissingTopicError, match=r"^no topics? .*none\..*: run `headrace topics apply`$"):
+            shell(*typed)
+
+
+def test_the_form_applies_as_it_is_and_without_any_profile_the_way_to_one_is_told(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "fleet.toml"
+    file.write_text(FLEET_FILE.partition("[[profiles]]")[0])
+    with pytest.raises(
+        InvalidInputError, match=r"no profiles are published; add \[\[profiles\]\]: see `headrace fleet"
+    ):
+        shell("fleet", "apply", str(file))
+    file.write_text(CliRunner().invoke(headrace, ("fleet", "apply", "--form")).stdout)
+    assert shell("fleet", "apply", str(file)) == (0, "published 3 engines, 1 profile\n")
+
+
+def test_dead_letters_are_shown_with_their_bytes_and_can_be_chosen(
+    shell: Shell, broker: Broker, topics: TopicSettings
+) -> None:
+    from headrace.schemas.bus.publisher import Publisher
+
+    assert shell("dead-letters") == (0, "")
+    letters = [
+        DeadLetter("signals", 0, i, 1_000, b"k", b"\x00\xff", reason, "why", "streams")
+        for i, reason in enumerate((RejectReason.MALFORMED, RejectReason.UNKNOWN_ENGINE))
+    ]
+    publisher = Publisher(broker.kafka)
+    for letter in letters:
+        publisher.publish(topic_table(topics)[DEAD_LETTERS].name, letter.key, encode(letter))
+    assert publisher.close(30) == 0
+    status, text = shell("dead-letters")
+    assert status == 0
+    assert [("MALFORMED" in line, "signals/" in line) for line in text.splitlines()[1:]] == [
+        (True, True),
+        (False, True),
+    ]
+    (line,) = shell("dead-letters", "--json", "--reason", "malformed", "--topic", "signals", "--since", "1h")[
+        1
+    ].splitlines()
+    assert base64.b64decode(json.loads(line)["value_base64"]) == b"\x00\xff"
+    assert shell("dead-letters", "--topic", "other")[1] == ""
 
 
 def test_an_unreadable_record_is_told_and_hides_nothing_else(

@@ -24,8 +24,8 @@ class Since:
         return commit.version >= self.version and commit.tick_ms >= self.at_ms
 
 
-def parse_since(text: str, now_ms: int) -> Since:
-    """Read a version, an age before `now_ms`, or an ISO 8601 instant.
+def parse_since(text: str, now_ms: int, command: str = "tail") -> Since:
+    """Read a version, an age before `now_ms`, or an ISO 8601 instant, for a command.
 
     Raises:
         InvalidInputError: it is none of them.
@@ -39,7 +39,7 @@ def parse_since(text: str, now_ms: int) -> Since:
         instant = datetime.fromisoformat(text)
     except ValueError:
         problem = f"--since is {text!r}; expected a version (812), an age (30s, 5m, 2h, 1d) or an ISO 8601 instant"
-        raise InvalidInputError("tail", (problem,)) from None
+        raise InvalidInputError(command, (problem,)) from None
     if instant.tzinfo is None:
         instant = instant.replace(tzinfo=UTC)
     return Since(text, at_ms=round(instant.timestamp() * 1000))

@@ -1,0 +1,101 @@
+"""`headrace dead-letters`: what was refused, from where, and why."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from headrace.infra.config import Config, config_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.infra.dead_letters.choice import Choice
+    from headrace.schemas.raw import RawRecord
+
+POLL_S = 0.2
+
+
+@click.command()
+@click.option("--topic", "topics", multiple=True, metavar="NAME", help="Only from this topic; may be given again.")
+@click.option("--reason", "reasons", multiple=True, metavar="R", help="Only refused for this: UNKNOWN_ENGINE, ...")
+@click.option("--since", metavar="AGE|TIME", help="Only refused since then: 5m, 2026-01-02T03:04Z.")
+@click.option("--follow/--no-follow", default=False, show_default=True, help="Wait for more, or stop at the end.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with the original bytes in base64.")
+@config_options
+def command(
+    *,
+    config: Config,
+    topics: tuple[str, ...],
+    reasons: tuple[str, ...],
+    since: str | None,
+    follow: bool,
+    as_json: bool,
+) -> None:
+    """Show the records that could not be used: when, from where, why, and what they held.
+
+    \b
+    headrace dead-letters --since 1h --reason UNKNOWN_ENGINE
+    headrace dead-letters --json | jq -r 'select(.reason == "MALFORMED").value_base64' | head -1 | base64 -d
+    """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
+    from headrace.infra.dead_letters.choice import parse_choice
+    from headrace.infra.kafka_edge import require_topics
+    from headrace.infra.stopping import stop_on_signals
+    from headrace.schemas.bus.compacted import CompactedReader
+    from headrace.schemas.topics import DEAD_LETTERS, topic_table
+    from headrace.solver.clocks import wall_clock_ms
+
+    choice = parse_choice(topics, reasons, since, wall_clock_ms())
+    topic = topic_table(config.topics)[DEAD_LETTERS].name
+    require_topics(config.kafka, (topic,))
+    stopped = stop_on_signals()
+    show = _Printer(choice, as_json=as_json)
+    reader = CompactedReader(config.kafka, [topic], on_error=_complain())
+    try:
+        while not stopped() and (follow or not reader.caught_up):
+            for record in reader.poll(POLL_S):
+                show(record)
+    finally:
+        reader.close()
+    if not show.shown:
+        click.echo(f"headrace dead-letters: none of {show.seen} in {topic}", err=True)
+
+
+class _Printer:
+    """Prints the wanted ones of the records it is given."""
+
+    def __init__(self, choice: "Choice", *, as_json: bool) -> None:
+        self._choice = choice
+        self._as_json = as_json
+        self.seen = 0
+        self.shown = 0
+
+    def __call__(self, record: "RawRecord") -> None:
+        from headrace.infra.dead_letters.lines import heading, json_line, table_line
+        from headrace.schemas.codec import decode
+        from headrace.schemas.dead_letters import DeadLetter, Rejected
+
+        self.seen += 1
+        letter = decode(DeadLetter, record.value, record.headers)
+        if isinstance(letter, Rejected):
+            place = f"{record.topic}/{record.partition}/{record.offset}"
+            click.echo(f"headrace dead-letters: {place} is no dead letter: {letter.detail}", err=True)
+            return
+        if not self._choice.takes(letter, record.timestamp_ms):
+            return
+        if self._as_json:
+            click.echo(json_line(letter, record.timestamp_ms), nl=False)
+        else:
+            if not self.shown:
+                click.echo(heading())
+            click.echo(table_line(letter, record.timestamp_ms))
+        self.shown += 1
+
+
+def _complain() -> "Callable[[str], None]":
+    from headrace.solver.clocks import wall_clock_ms
+    from headrace.solver.complaints import Complaints
+
+    def tell(sentence: str, _: int) -> None:
+        click.echo(f"headrace dead-letters: {sentence}", err=True)
+
+    return Complaints(tell, wall_clock_ms).add

@@ -1,0 +1,93 @@
+"""What commands say to somebody who types them for the first time: wrong names, missing files, no broker."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from headrace.infra import cli
+from headrace.infra.cli import headrace
+from headrace.infra.kafka_edge import UnreachableError, require_topics
+from headrace.schemas.bus.settings import KafkaSettings
+from headrace.schemas.errors import InvalidInputError
+
+ROOT = Path(__file__).parents[3]
+
+
+def run(*arguments: str, given: str | None = None) -> Result:
+    return CliRunner().invoke(headrace, arguments, input=given)
+
+
+def problems_of(*arguments: str, given: str | None = None) -> tuple[str, ...]:
+    result = run(*arguments, given=given)
+    assert isinstance(result.exception, InvalidInputError), result.output
+    return result.exception.problems
+
+
+@pytest.mark.parametrize(
+    ("typed", "nearest"), [(("slove",), "solve"), (("fleet", "aply"), "apply"), (("topics", "dif"), "diff")]
+)
+def test_a_command_that_is_not_there_is_told_with_the_nearest(typed: Sequence[str], nearest: str) -> None:
+    result = run(*typed)
+    assert result.exit_code == 2
+    assert f"no such command '{typed[-1]}'; the nearest is {nearest}" in result.output
+
+
+def test_the_topics_as_configured_are_not_taken_for_those_that_are_there() -> None:
+    first = run("topics", "list").stdout.splitlines()[0]
+    assert first == "as configured (not checked against a broker; see `headrace topics diff`)"
+
+
+def test_a_problem_that_is_not_there_is_told_with_those_that_ship() -> None:
+    assert problems_of("solve", "three-region") == ("is no file, and no problem that ships: three-regions",)
+
+
+def test_a_problem_is_read_from_standard_input_and_its_errors_say_so() -> None:
+    printed = run("solve", "three-regions", "--print")
+    assert printed.exit_code == 0
+    assert run("solve", "-", given=printed.stdout).stdout == run("solve", "three-regions").stdout
+    assert problems_of("solve", "-", given="[]") == ("problem is []; expected an object",)
+    assert str(run("solve", "-", given="[]").exception).startswith("standard input: 1 problem")
+
+
+def test_the_form_of_a_problem_says_how_to_print_a_whole_one() -> None:
+    assert "headrace solve three-regions --print" in run("solve", "--form").stdout
+
+
+def test_a_broker_that_does_not_answer_is_told_with_its_address_and_the_clients_reason() -> None:
+    with pytest.raises(UnreachableError, match=r"^127\.0\.0\.1:1 does not answer: .*Connection refused"):
+        require_topics(KafkaSettings("127.0.0.1:1"), (), timeout_s=0.5)
+
+
+def test_an_option_that_no_client_takes_ends_in_one_line_and_status_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = ("--set", "kafka.options.security.protocl=SSL")
+    for typed in (("topics", "diff"), ("fleet", "list"), ("tail", "--no-follow"), ("dead-letters",)):
+        monkeypatch.setattr("sys.argv", ["headrace", *typed, *wrong])
+        with pytest.raises(SystemExit, match="1"):
+            cli.main()
+        said = capsys.readouterr().err
+        assert "kafka.options.'security.protocl' is no option of librdkafka; the nearest is security.protocol" in said
+        assert "Traceback" not in said
+
+
+def test_setting_up_says_everything_on_standard_error(tmp_path: Path) -> None:
+    """Standard output is that of the command: `make demo DEMO="--json" | jq`."""
+    fake = '#!/bin/sh\n[ "$2" = venv ] && mkdir -p "$3/bin" && cp "$0" "$3/bin/python"\nexit 0\n'
+    python = tmp_path / "bin" / "python3.13"
+    python.parent.mkdir()
+    python.write_text(fake)
+    python.chmod(0o755)
+    done = subprocess.run(
+        ("bash", str(ROOT / "infra/setup.sh"), "python", str(tmp_path / "venv")),
+        env={**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == ""
+    assert "setup: installed in" in done.stderr

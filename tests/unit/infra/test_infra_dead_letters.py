@@ -1,0 +1,76 @@
+"""What `headrace dead-letters` shows: which ones, on one line each, with their bytes."""
+
+import base64
+
+import orjson
+import pytest
+
+from headrace.infra.dead_letters.choice import Choice, parse_choice
+from headrace.infra.dead_letters.lines import heading, json_line, preview, table_line
+from headrace.schemas.dead_letters import DeadLetter, RejectReason
+from headrace.schemas.errors import InvalidInputError
+
+LETTER = DeadLetter(
+    topic="headrace.signals.engine",
+    partition=3,
+    offset=41,
+    timestamp_ms=999_000,
+    record_key=b"engine-x",
+    record_value=b'{"ttft": NaN}\x00\n',
+    reason=RejectReason.UNKNOWN_ENGINE,
+    detail="engine_id is 'engine-x'; not in the fleet\nsecond",
+    stage="streams",
+)
+
+
+def test_a_line_says_when_from_where_why_and_what_it_held() -> None:
+    line = table_line(LETTER, 1_000_000)
+    assert "\n" not in line
+    cells = [cell for cell in line.split("  ") if cell.strip()]
+    assert [cell.strip() for cell in cells] == [
+        "1970-01-01 00:16:40.000",
+        "headrace.signals.engine/3/41",
+        "UNKNOWN_ENGINE",
+        "engine-x",
+        '{"ttft": NaN}..',
+        "engine_id is 'engine-x'; not in the fleet.second",
+    ]
+    assert line.index("UNKNOWN_ENGINE") == heading().index("reason")
+
+
+def test_a_line_of_json_holds_the_original_bytes() -> None:
+    found = orjson.loads(json_line(LETTER, 1_000_000))
+    assert base64.b64decode(found["value_base64"]) == LETTER.record_value
+    assert base64.b64decode(found["key_base64"]) == b"engine-x"
+    assert (found["topic"], found["partition"], found["offset"]) == ("headrace.signals.engine", 3, 41)
+    assert (found["reason"], found["refused_ms"], found["stage"]) == ("UNKNOWN_ENGINE", 1_000_000, "streams")
+
+
+def test_what_is_too_long_for_a_preview_ends_in_its_length() -> None:
+    assert preview(b"a" * 100, 12) == "aaa... 100 B"
+    assert preview(b"", 12) == ""
+    assert preview(None, 12) == "-"
+
+
+def test_those_are_shown_that_are_asked_for() -> None:
+    assert Choice().takes(LETTER, 0)
+    now_ms = 10_000_000
+    by_reason = parse_choice((), ("unknown_engine",), None, now_ms)
+    assert by_reason.takes(LETTER, 0)
+    assert not parse_choice((), ("MALFORMED",), None, now_ms).takes(LETTER, 0)
+    assert parse_choice(("headrace.signals.engine",), (), None, now_ms).takes(LETTER, 0)
+    assert not parse_choice(("other",), (), None, now_ms).takes(LETTER, 0)
+    young = parse_choice((), (), "5m", now_ms)
+    assert young.takes(LETTER, now_ms - 300_000)
+    assert not young.takes(LETTER, now_ms - 300_001)
+
+
+def test_what_cannot_be_asked_for_is_refused_with_the_nearest() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        parse_choice((), ("UNKNOWN_ENGIN",), "812", 0)
+    assert caught.value.problems == (
+        "--reason is 'UNKNOWN_ENGIN'; the nearest is UNKNOWN_ENGINE",
+        "--since is '812'; expected an age (30s, 5m, 2h, 1d) or an ISO 8601 instant",
+    )
+    with pytest.raises(InvalidInputError, match="dead-letters"):
+        parse_choice((), (), "yesterday", 0)
