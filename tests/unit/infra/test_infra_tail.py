@@ -9,8 +9,10 @@ from rich.console import Console
 
 from headrace.infra.weights_tail.fold import Notice, Shown, TailFold
 from headrace.infra.weights_tail.json_line import json_line
+from headrace.infra.weights_tail.moves import Changed, Moves, Still
 from headrace.infra.weights_tail.since import Since, parse_since
 from headrace.infra.weights_tail.table import table
+from headrace.infra.weights_tail.waiting import Waiting
 from headrace.schemas.codec import encode
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.ids import RouteKey
@@ -54,7 +56,9 @@ def shown(fold: TailFold, *made: Tick) -> list[Shown | Notice]:
 
 def text(event: Shown, width: int = 160) -> str:
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    console.print(table(event, everything, width))
+    told = Moves(everything, every=True).offer(event)
+    assert told is not None
+    console.print(table(told, width))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -195,3 +199,62 @@ def test_many_engines_are_cut_and_counted() -> None:
     lines = text(Shown(one.snapshot, None))
     assert "and 5 more" in lines
     assert "20.00" in lines
+
+
+def told_of(moves: Moves, *made: Tick) -> list[str | None]:
+    """`moved`, `still` or None for each snapshot, as a tail that began with the first would tell it."""
+    fold = TailFold(parse_since("0", 0))
+    words = {Changed: "moved", Still: "still"}
+    told = [moves.offer(event) for event in shown(fold, *made) if isinstance(event, Shown)]
+    return [None if each is None else words[type(each)] for each in told]
+
+
+def shifted(ppm: int) -> Shares:
+    return {A: {"e1": 1_000_000 - ppm, "e2": ppm}, B: {"e2": 1_000_000}}
+
+
+def test_less_than_half_a_percent_is_no_move_until_it_adds_up() -> None:
+    made = ticks(*(shifted(ppm) for ppm in (100_000, 102_000, 104_000, 105_000, 106_000, 110_000)))
+    # Against what was last told: 0.2, 0.4 and 0.5 %, then 0.1 and 0.5 %.
+    assert told_of(Moves(everything), *made) == ["moved", None, None, "moved", None, "moved"]
+    assert told_of(Moves(everything, every=True), *made) == ["moved"] * 6
+
+
+def test_the_weight_before_is_the_one_that_was_last_told() -> None:
+    moves, fold = Moves(everything), TailFold(parse_since("0", 0))
+    made = ticks(*(shifted(ppm) for ppm in (100_000, 104_000, 106_000)))
+    last = [moves.offer(event) for event in shown(fold, *made) if isinstance(event, Shown)][-1]
+    assert last is not None
+    console = Console(file=io.StringIO(), width=160, color_system=None)
+    console.print(table(last))
+    assert isinstance(console.file, io.StringIO)
+    assert re.search(r"e2 +10\.60 +10\.00", console.file.getvalue())
+
+
+def test_without_a_move_a_sign_of_life_comes_every_thirty_seconds_and_at_the_end() -> None:
+    moves = Moves(everything)
+    assert told_of(moves, *ticks(*[FIRST] * 65)) == ["moved", *[None] * 29, "still", *[None] * 29, "still", *[None] * 4]
+    assert moves.last() is not None
+    assert told_of(Moves(everything, every=True), *ticks(FIRST, FIRST)) == ["moved", "still"]
+
+
+def test_a_change_of_status_is_told_though_nothing_moved() -> None:
+    (one,) = ticks(FIRST)
+    held = [tick_of(FIRST, stamp(1, n, NOW_MS + 1_000 * n), one.snapshot, SnapshotStatus.HELD) for n in (2, 3)]
+    assert told_of(Moves(everything), one, *held) == ["moved", "still", None]
+
+
+def test_while_it_waits_it_says_for_what_once_and_then_every_thirty_seconds() -> None:
+    waiting = Waiting("topic w at k:1", 5_000, 0)
+    assert waiting.say(4_999, found=False) is None
+    assert waiting.say(5_000, found=False) == (
+        "waiting for topic w at k:1, which is not there: `headrace topics apply` creates it"
+    )
+    waiting.complain("k:1: Connection refused")
+    assert waiting.say(34_999, found=False) is None
+    assert waiting.say(35_000, found=False) == "waiting for topic w at k:1: k:1: Connection refused"
+    waiting.arrive(40_000)
+    assert waiting.say(44_999, found=True) is None
+    assert waiting.say(45_000, found=True) == (
+        "waiting for the next snapshot on topic w at k:1: does `headrace solver` run?"
+    )

@@ -10,10 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headrace.infra.weights_tail.fold import Notice, Shown
+    from headrace.infra.weights_tail.moves import Changed, Moves, Still
     from headrace.infra.weights_tail.since import Since
     from headrace.schemas.ids import RouteKey
 
 POLL_S = 0.2
+PATIENCE_MS = 5_000
+"""How long a tail is silent about having to wait."""
 PIPED_WIDTH = 200
 """Columns of a table that no terminal bounds."""
 
@@ -28,6 +31,7 @@ PIPED_WIDTH = 200
     help="Begin there instead of at the newest snapshot: 812, 5m, 2026-01-02T03:04Z.",
 )
 @click.option("--follow/--no-follow", default=True, show_default=True, help="Wait for more, or stop at the end.")
+@click.option("--all", "every", is_flag=True, help="Tell every snapshot, and every move however small.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, one line a snapshot.")
 @config_options
 def command(
@@ -37,42 +41,60 @@ def command(
     models: tuple[str, ...],
     since_text: str | None,
     follow: bool,
+    every: bool,
     as_json: bool,
 ) -> None:
-    """Show each snapshot of the weights: what moved, from where to where, and why.
+    """Show what moved in the weights, from where to where, and why.
 
-    With --json a line is {"commit": {...}, "routes": [...], "removed": [...]}; routes are those written since the line
-    before, all of them in the first line. How much --since finds depends on what compaction has merged.
+    Moves below 0.5 % of a route's traffic are told once they add up to it; every 30 s without any a line says so.
+    With --json a line, for every snapshot, is {"commit": {...}, "routes": [...], "removed": [...]}; routes are those
+    written since the line before, all of them in the first line. How much --since finds depends on what compaction
+    has merged.
 
     Example: headrace tail --cluster tokyo --since 5m
     """
     from headrace.infra.stopping import stop_on_signals
+    from headrace.infra.weights_tail.fold import Notice
+    from headrace.infra.weights_tail.moves import Moves
     from headrace.infra.weights_tail.since import parse_since
     from headrace.solver.clocks import wall_clock_ms
 
     since = None if since_text is None else parse_since(since_text, wall_clock_ms())
-    show = _json_printer() if as_json else _table_printer()
 
     def wanted(route: "RouteKey") -> bool:
         return (not clusters or route.cluster in clusters) and (not models or route.model in models)
 
+    printer = _JsonPrinter(wanted) if as_json else _TablePrinter(Moves(wanted, every=every))
     for event in _events(config, since, stop_on_signals(), follow=follow):
-        show(event, wanted)
+        if isinstance(event, Notice):
+            _say(event.sentence)
+        else:
+            printer.show(event)
+    if not follow:
+        printer.end()
 
 
 def _events(
     config: Config, since: "Since | None", stopped: "Callable[[], bool]", *, follow: bool
 ) -> "Iterator[Shown | Notice]":
+    from headrace.infra.kafka_edge import require_topics
     from headrace.infra.weights_tail.fold import TailFold
+    from headrace.infra.weights_tail.waiting import Waiting
     from headrace.schemas.bus.compacted import CompactedReader
     from headrace.schemas.topics import WEIGHTS, topic_table
+    from headrace.solver.clocks import wall_clock_ms
 
     topic = topic_table(config.topics)[WEIGHTS].name
-    reader = CompactedReader(config.kafka, [topic], on_error=_complain())
+    if not follow:
+        require_topics(config.kafka, (topic,))
+    patience_ms = max(PATIENCE_MS, 3 * config.solver.period_ms)
+    waiting = Waiting(f"topic {topic} at {config.kafka.bootstrap_servers}", patience_ms, wall_clock_ms())
+    reader = CompactedReader(config.kafka, [topic], on_error=waiting.complain)
     fold = TailFold(since)
     try:
         while not stopped():
             for record in reader.poll(POLL_S):
+                waiting.arrive(wall_clock_ms())
                 event = fold.offer(record)
                 if event is not None:
                     yield event
@@ -82,55 +104,51 @@ def _events(
                     yield event
                 if not follow:
                     return
+            sentence = waiting.say(wall_clock_ms(), found=reader.caught_up)
+            if sentence is not None:
+                _say(sentence)
     finally:
         reader.close()
 
 
-def _complain() -> "Callable[[str], None]":
-    from headrace.solver.clocks import wall_clock_ms
-    from headrace.solver.complaints import Complaints
-
-    def tell(sentence: str, _: int) -> None:
-        click.echo(f"headrace tail: {sentence}", err=True)
-
-    return Complaints(tell, wall_clock_ms).add
+def _say(sentence: str) -> None:
+    click.echo(f"headrace tail: {sentence}", err=True)
 
 
-def _json_printer() -> "Callable[[Shown | Notice, Callable[[RouteKey], bool]], None]":
-    from headrace.infra.weights_tail.fold import Notice
-    from headrace.infra.weights_tail.json_line import json_line
+class _JsonPrinter:
+    """Prints each snapshot as a line of JSON."""
 
-    def show(event: "Shown | Notice", wanted: "Callable[[RouteKey], bool]") -> None:
-        if isinstance(event, Notice):
-            click.echo(f"headrace tail: {event.sentence}", err=True)
-        else:
-            click.echo(json_line(event, wanted), nl=False)
+    def __init__(self, wanted: "Callable[[RouteKey], bool]") -> None:
+        self._wanted = wanted
 
-    return show
+    def show(self, event: "Shown") -> None:
+        from headrace.infra.weights_tail.json_line import json_line
+
+        click.echo(json_line(event, self._wanted), nl=False)
+
+    def end(self) -> None:
+        """Every snapshot has its line."""
 
 
-def _table_printer() -> "Callable[[Shown | Notice, Callable[[RouteKey], bool]], None]":
-    from rich.console import Console
-    from rich.text import Text
+class _TablePrinter:
+    """Prints what there is to tell of each snapshot."""
 
-    from headrace.infra.weights_tail.fold import Notice
-    from headrace.infra.weights_tail.table import table
+    def __init__(self, moves: "Moves") -> None:
+        from rich.console import Console
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=PIPED_WIDTH)
-    fleeting = False
+        self._moves = moves
+        self._console = Console()
+        if not self._console.is_terminal:
+            self._console = Console(width=PIPED_WIDTH)
 
-    def show(event: "Shown | Notice", wanted: "Callable[[RouteKey], bool]") -> None:
-        nonlocal fleeting
-        shown = (
-            Text(event.sentence, style="yellow") if isinstance(event, Notice) else table(event, wanted, console.width)
-        )
-        # On a terminal a line that says that nothing moved is written over by the next one.
-        passes = isinstance(shown, Text) and shown.style == "dim" and console.is_terminal
-        if fleeting and not passes:
-            console.print()
-        console.print(shown, end="\r" if passes else "\n")
-        fleeting = passes
+    def show(self, event: "Shown") -> None:
+        self._print(self._moves.offer(event))
 
-    return show
+    def end(self) -> None:
+        self._print(self._moves.last())
+
+    def _print(self, told: "Changed | Still | None") -> None:
+        from headrace.infra.weights_tail.table import table
+
+        if told is not None:
+            self._console.print(table(told, self._console.width))

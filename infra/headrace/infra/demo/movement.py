@@ -23,7 +23,7 @@ def shares(route: RouteWeights) -> Mapping[str, float]:
 def moved_rps(before: Snapshot | None, after: Snapshot) -> float:
     """Give how many requests per second go elsewhere; 0 for a first snapshot, and for routes new or gone."""
     old = {} if before is None else {route.key: route for route in before.routes}
-    return sum(route.demand_rps * _distance(old[route.key], route) for route in after.routes if route.key in old)
+    return sum(route.demand_rps * distance(old[route.key], route) for route in after.routes if route.key in old)
 
 
 def shed_rps(snapshot: Snapshot) -> float:
@@ -36,6 +36,7 @@ def demand_rps(snapshot: Snapshot) -> float:
     return sum(route.demand_rps for route in snapshot.routes)
 
 
-def _distance(before: RouteWeights, after: RouteWeights) -> float:
+def distance(before: RouteWeights, after: RouteWeights) -> float:
+    """Give the share of a route's requests that goes elsewhere, or is refused: 0 = none, 1 = all."""
     a, b = shares(before), shares(after)
     return sum(abs(a.get(name, 0.0) - b.get(name, 0.0)) for name in sorted(a.keys() | b.keys())) / 2

@@ -1,16 +1,14 @@
 """A snapshot for people: one table of the routes whose weights moved, or one line where none did."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from headrace.infra.weights_tail.fold import Shown
-from headrace.schemas.ids import RouteKey
+from headrace.infra.weights_tail.moves import Changed, Still
 from headrace.schemas.weights import PPM, RouteWeights, SnapshotCommit, SnapshotStatus, Target
-from headrace.solver.core.answer.changes import weights_differ
 
 Row = Mapping[str, Text | str]
 
@@ -26,28 +24,29 @@ _LEFT = ("route", "engine", "why")
 _PREDICTED = ("TTFT ms", "load %")
 
 
-def table(shown: Shown, wanted: Callable[[RouteKey], bool], width: int = 160) -> Table | Text:
-    """Give the table of what moved since the snapshot before, or the line that says that nothing did."""
-    old = {route.route: route for route in shown.before.routes} if shown.before else {}
-    routes = [
-        route
-        for route in shown.written()
-        if wanted(route.route) and (route.route not in old or weights_differ(old[route.route], route))
-    ]
-    removed = [key for key in shown.removed() if wanted(RouteKey(*key.split("|")))]
-    if not routes and not removed:
-        return _nothing_moved(shown.snapshot.commit)
-    grid = Table(title=_title(shown.snapshot.commit), caption=_safe(shown.snapshot.commit.sentence), box=SIMPLE_HEAD)
+def table(told: Changed | Still, width: int = 160) -> Table | Text:
+    """Give the table of what moved, or the line that says that nothing did."""
+    if isinstance(told, Still):
+        return _nothing_moved(told.commit)
+    grid = Table(title=_title(told.commit), caption=_safe(told.commit.sentence), box=SIMPLE_HEAD)
     columns = [name for name in _COLUMNS if width >= NARROW or name not in _PREDICTED]
     for name in columns:
         grid.add_column(name, justify="left" if name in _LEFT else "right", overflow="fold")
-    for route in routes:
-        for row in _route_rows(route, new=route.version == shown.snapshot.commit.version):
+    for route, before in told.routes:
+        for row in _route_rows(route, _before_ppm(route, before, told.commit)):
             grid.add_row(*[row.get(name, "") for name in columns])
         grid.add_section()
-    for key in removed:
+    for key in told.removed:
         grid.add_row(_safe(key), Text("gone", style="red"))
     return grid
+
+
+def _before_ppm(route: RouteWeights, before: RouteWeights | None, commit: SnapshotCommit) -> Mapping[str, int]:
+    """Give the weights that were last told; where none were, those that the route itself names, if it is new."""
+    if before is not None:
+        return {t.engine_id: t.weight_ppm for t in before.targets}
+    new = route.version == commit.version
+    return {t.engine_id: t.previous_ppm if new else t.weight_ppm for t in route.targets}
 
 
 def _nothing_moved(commit: SnapshotCommit) -> Text:
@@ -63,9 +62,9 @@ def _title(commit: SnapshotCommit) -> Text:
     return Text(f"version {commit.version}, epoch {commit.epoch}, {commit.status}, {at} UTC", style=style)
 
 
-def _route_rows(route: RouteWeights, *, new: bool) -> Iterator[Row]:
+def _route_rows(route: RouteWeights, before: Mapping[str, int]) -> Iterator[Row]:
     """Give a row by column for each engine of a route; the route itself is told in the first."""
-    rows = list(_target_rows(route.targets, new=new))
+    rows = list(_target_rows(route.targets, before))
     out = Text("out", style="dim")
     rows += [
         {"engine": _safe(e.engine_id), "weight %": out, "why": _safe(e.sentence)} for e in route.excluded[:MAX_EXCLUDED]
@@ -77,11 +76,11 @@ def _route_rows(route: RouteWeights, *, new: bool) -> Iterator[Row]:
         yield {"route": _route_name(route), **row} if i == 0 else row
 
 
-def _target_rows(targets: Sequence[Target], *, new: bool) -> Iterator[Row]:
-    used = [t for t in targets if t.weight_ppm or (new and t.previous_ppm)]
+def _target_rows(targets: Sequence[Target], before: Mapping[str, int]) -> Iterator[Row]:
+    used = [t for t in targets if t.weight_ppm or before.get(t.engine_id)]
     used.sort(key=lambda t: (-t.weight_ppm, t.engine_id))
     for t in used[:MAX_TARGETS]:
-        before_ppm = t.previous_ppm if new else t.weight_ppm
+        before_ppm = before.get(t.engine_id, 0)
         rose = t.weight_ppm - before_ppm
         style = "" if rose == 0 else "bold green" if rose > 0 else "bold red"
         yield {
