@@ -115,7 +115,7 @@ class Bus:
         self.flush()
 
     def flush(self) -> None:
-        assert self.producer.flush(30) == 0
+        assert self.producer.flush(120) == 0
 
     def read(self, roles: Sequence[str]) -> list[RawRecord]:
         """Read topics from their beginning to their end."""
@@ -146,7 +146,7 @@ class Bus:
         known = None if fleet is None else {engine.encode() for engine in fleet}
         return run_offline(self.read(tuple(STATE_OF)), settings, self.topics, known)
 
-    def wait_for_states(self, expected: dict[bytes, bytes], worker: "Worker", timeout_s: float = 60.0) -> None:
+    def wait_for_states(self, expected: dict[bytes, bytes], worker: "Worker", timeout_s: float = 120.0) -> None:
         """Wait until the state topics say exactly what is expected, while the worker lives."""
         deadline = time.monotonic() + timeout_s
         while True:

@@ -9,7 +9,6 @@ from typing import Any, cast
 import faust
 from faust.types import AppT, TopicT
 from faust.types.tables import TableT
-from mode.utils.queues import FlowControlEvent
 from yarl import URL
 
 from headrace.schemas.bus.security import read_security
@@ -26,26 +25,13 @@ REQUEST_TIMEOUT_S = 30.0
 COMMIT_EVERY_S = 1.0
 
 
-class KeepingFlow(FlowControlEvent):
-    """Flow control that resumes without emptying the queues of a flow that is not suspended.
-
-    Faust resumes twice after a recovery, and resuming empties every stream's queue: what was fetched between its seek
-    to the committed offsets and the second resume would be lost, and never come again.
-    """
-
-    def resume(self) -> None:
-        """Resume where suspended; else do nothing."""
-        if not self.is_active():
-            super().resume()
-
-
 def make_app(kafka: KafkaSettings, settings: StreamsSettings) -> AppT:
     """Give the application, not started. Its data folder is made, since Faust makes only the last part of it."""
     folder = Path(settings.data_dir)
     folder.mkdir(parents=True, exist_ok=True)
     embedded = kafka.broker == "embedded"
     session_s = (EMBEDDED_SESSION_TIMEOUT_MS if embedded else settings.session_timeout_ms) / 1000
-    app = faust.App(
+    return faust.App(
         settings.group_id,
         broker=[URL(f"aiokafka://{address.strip()}") for address in kafka.bootstrap_servers.split(",")],
         broker_client_id=kafka.client_id,
@@ -73,8 +59,6 @@ def make_app(kafka: KafkaSettings, settings: StreamsSettings) -> AppT:
         cython_optimizations=True,
         worker_redirect_stdouts=False,
     )
-    app.flow_control = KeepingFlow()
-    return app
 
 
 def shorten_fetches(app: AppT) -> None:

@@ -1,11 +1,13 @@
 """No signal is passed over: the offsets of a partition that reach the fold follow one another.
 
     first expected = what is committed          then = the last one + 1          seen again = a duplicate, fine
+    before the tables are recovered             nothing may come
 
 The guard in each state drops what is at or below its applied offset, so a signal that was passed over could never come
 again: its state would lack it for ever. An offset beyond the expected one is therefore looked up in the log itself:
 where the log has nothing in between (compacted, expired, or markers of a transaction) it is taken; else the transport
-lost signals, which raises `SignalsLostError` before anything is folded, and the worker ends and reads them again.
+lost signals, which raises `SignalsLostError` before anything is folded, and the worker ends and reads them again. The
+same holds for a signal that comes before its table was recovered: it would be folded into a state that is too old.
 """
 
 import asyncio
@@ -16,7 +18,7 @@ from headrace.streams.log_offsets import LogOffsets, Place
 
 
 class SignalsLostError(HeadraceError):
-    """The transport skipped signals that are in the log."""
+    """The transport skipped signals that are in the log, or gave them too early."""
 
 
 class Continuity:
@@ -25,17 +27,26 @@ class Continuity:
     def __init__(self, log_offsets: LogOffsets) -> None:
         self._log_offsets = log_offsets
         self._expected: dict[Place, int] = {}
+        self._recovered = False
+
+    def interrupt(self) -> None:
+        """Note that partitions were revoked: until `begin`, nothing may come."""
+        self._recovered = False
 
     async def begin(self, places: Collection[Place]) -> None:
-        """Take the committed offsets of the partitions that were assigned, before any of their signals comes."""
+        """Take the committed offsets of the owned partitions, once the tables are recovered and before signals flow."""
         self._expected = dict(await asyncio.to_thread(self._log_offsets.committed, tuple(places)))
+        self._recovered = True
 
     async def check(self, seen: Iterable[tuple[Place, int]]) -> None:
         """Hold the offsets of a batch, in order, against the expected ones.
 
         Raises:
-            SignalsLostError: the log holds a record between the expected offset and the one that came.
+            SignalsLostError: the log holds a record between the expected offset and the one that came, or the tables
+                are not recovered.
         """
+        if not self._recovered:
+            raise SignalsLostError("signals came before the tables were recovered")
         for place, offset in seen:
             expected = self._expected.get(place, offset)
             if offset > expected:

@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 from faust import auth
 from faust.exceptions import ProducerSendError
-from mode.utils.queues import ThrowableQueue
 
 from headrace.schemas.bus.security import Sasl, Security, Tls, read_security
 from headrace.schemas.codec import encode
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.fleet import EngineSpec
 from headrace.schemas.raw import RawRecord
-from headrace.streams.app import KeepingFlow
 from headrace.streams.batches import Batches
 from headrace.streams.continuity import Continuity, SignalsLostError
 from headrace.streams.core.keyed import Folded
@@ -234,24 +232,21 @@ def test_offsets_that_the_log_does_not_hold_are_no_loss() -> None:
     check(0, [0, 1, 4], [0, 1, 4])
 
 
+def test_a_signal_before_the_recovery_stops_the_fold_at_the_start_and_after_a_revocation() -> None:
+    async def run() -> None:
+        log: Any = KnownLog(5, [5])
+        continuity = Continuity(log)
+        with pytest.raises(SignalsLostError, match="before the tables were recovered"):
+            await continuity.check([(PLACE, 5)])
+        await continuity.begin([PLACE])
+        await continuity.check([(PLACE, 5)])
+        continuity.interrupt()
+        with pytest.raises(SignalsLostError):
+            await continuity.check([(PLACE, 6)])
+
+    asyncio.run(run())
+
+
 def test_a_log_that_does_not_answer_is_not_taken_for_a_gap() -> None:
     with pytest.raises(SignalsLostError):
         check(5, [], [7])
-
-
-def test_resuming_a_flow_that_flows_loses_nothing_and_a_suspended_one_begins_empty() -> None:
-    async def run() -> list[int]:
-        flow = KeepingFlow()
-        queue = ThrowableQueue(flow_control=flow, clear_on_resume=True)
-        sizes: list[int] = []
-        flow.suspend()
-        flow.resume()
-        queue.put_nowait("fetched after the seek")
-        flow.resume()
-        sizes.append(queue.qsize())
-        flow.suspend()
-        flow.resume()
-        sizes.append(queue.qsize())
-        return sizes
-
-    assert asyncio.run(run()) == [1, 0]
