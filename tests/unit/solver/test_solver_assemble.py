@@ -9,7 +9,7 @@ from headrace.schemas.records import Record
 from headrace.schemas.signals import Health
 from headrace.schemas.state import Invalid
 from headrace.schemas.weights import InputOffsets, Reason
-from headrace.solver.core.inputs.assemble import assemble, lost_telemetry
+from headrace.solver.core.inputs.assemble import assemble, lost_profiles, lost_telemetry
 from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.problem import Engine, Problem
 from headrace.solver.settings import ClassSettings, SolverSettings
@@ -46,7 +46,11 @@ def test_without_a_stated_capacity_a_replica_can_do_what_its_profile_measured() 
 
 EXCLUDED = {
     Reason.DRAINED: (spec("e1", drain=True), profile(), engine_state("e1")),
-    Reason.NO_PROFILE: (spec("e1", profile_id="unknown"), profile(), engine_state("e1")),
+    Reason.NO_PROFILE: (
+        spec("e1", profile_id="unknown", capacity_rps_per_replica=None),
+        profile(),
+        engine_state("e1"),
+    ),
     Reason.NO_STATE: (spec("e1"), profile()),
     Reason.STALE: (spec("e1"), profile(), engine_state("e1", NOW_MS - 15_000), VOICE),
     Reason.INVALID_STATE: (spec("e1"), profile(), engine_state("e1", invalid=Invalid.LOW_COVERAGE, coverage=0.2)),
@@ -133,15 +137,69 @@ def test_rows_are_every_cluster_seen_times_every_model_times_every_class() -> No
     assert problem.rows[0].requires == ("json",)
 
 
-def test_demand_that_is_silent_or_not_measured_counts_as_none() -> None:
+def test_demand_that_is_not_heard_of_any_more_is_held_and_only_what_was_never_measured_is_none() -> None:
     problem = problem_of(
         spec("e1"),
-        demand_state("A", 90.0, NOW_MS - 15_000),
+        engine_state("e1"),
+        demand_state("A", 90.0, NOW_MS - 3_600_000),
         demand_state("B", None),
         demand_state("C", 40.0, NOW_MS - 14_999),
         demand_state("D", 5.0, invalid=Invalid.NO_SIGNAL_YET),
+        demand_state("E", 7.0, invalid=Invalid.LOW_COVERAGE),
+        demand_state("F", 0.0, NOW_MS - 3_600_000),
     )
-    assert [row.demand_rps for row in problem.rows] == [0.0, 0.0, 40.0, 0.0]
+    assert [row.demand_rps for row in problem.rows] == [90.0, 0.0, 40.0, 0.0, 7.0, 0.0]
+    assert [row.demand_held for row in problem.rows] == [True, False, False, False, False, False]
+
+
+def test_a_profile_that_is_lost_costs_an_engine_its_rank_and_not_its_traffic() -> None:
+    lost, known = problem_of(
+        spec("e1", profile_id="lost"), spec("e2"), profile(), engine_state("e1"), engine_state("e2")
+    ).engines
+    assert (lost.exclusion, lost.capacity_rps, lost.measured) == (None, 100.0, None)
+    assert lost.latency_sentence == (
+        "latency unknown: profile lost is not known, taken to be as slow as the slowest one when full"
+    )
+    assert known.latency_sentence == ""
+
+
+def test_what_stands_in_for_a_profile_is_flat_and_as_slow_as_the_slowest_known_one_when_full() -> None:
+    faster = profile("q", ttft_s=(0.1, 0.1, 0.1))
+    found = problem_of(spec("e1", profile_id="lost"), profile(), faster, engine_state("e1")).profiles["lost"]
+    assert (found.load_knots, found.ttft_s, found.tbot_s) == ((0.0, 1.0), (0.8, 0.8), (0.03, 0.03))
+    assert found.output_tokens == 100.0
+    alone = problem_of(spec("e1", profile_id="lost"), engine_state("e1")).profiles["lost"]
+    assert (alone.ttft_s, alone.tbot_s) == ((1.0, 1.0), (0.0, 0.0))
+
+
+def test_profiles_are_lost_when_no_engine_has_one() -> None:
+    without = {"capacity_rps_per_replica": None}
+    drained = spec("e0", drain=True, **without)
+    lost = problem_of(drained, spec("e1", **without), spec("e2", **without), engine_state("e1"))
+    assert lost_profiles(lost) == "profiles lost: none of 2 engines has a known one (p), the last weights stand"
+    assert lost_profiles(problem_of(drained, spec("e1", **without), spec("e2"), engine_state("e2"))) is None
+    assert lost_profiles(problem_of(drained)) is None
+
+
+def test_an_engine_whose_clock_is_ahead_is_stale_and_nobody_is_measured_by_it() -> None:
+    ahead, other = problem_of(
+        spec("e1"), spec("e2"), profile(), engine_state("e1", NOW_MS + 49 * 60_000), engine_state("e2", NOW_MS - 20_000)
+    ).engines
+    assert ahead.exclusion is not None
+    assert (ahead.exclusion.reason, ahead.exclusion.sentence) == (Reason.STALE, "its clock is 49 min ahead")
+    assert (other.exclusion, other.factor) == (None, 1.0)
+    (slightly,) = problem_of(spec("e1"), profile(), engine_state("e1", NOW_MS + 60_000)).engines
+    assert slightly.exclusion is None
+
+
+def test_a_fleet_of_clocks_that_are_ahead_is_telemetry_lost() -> None:
+    problem = problem_of(spec("e1"), profile(), engine_state("e1", NOW_MS + 60_001), demand_state("A", 1.0))
+    assert lost_telemetry(problem) is not None
+
+
+def test_demand_of_a_clock_that_is_ahead_is_held() -> None:
+    (row,) = problem_of(spec("e1"), engine_state("e1"), demand_state("A", 9.0, NOW_MS + 60_001)).rows
+    assert (row.demand_rps, row.demand_held) == (9.0, True)
 
 
 def test_a_class_that_is_not_configured_gets_a_row_that_outlives_its_demand() -> None:

@@ -75,9 +75,9 @@ def test_when_all_fall_silent_at_once_nobody_fades_until_their_telemetry_counts_
 
 def test_demand_is_as_late_as_the_pipe_and_not_gone_for_it() -> None:
     late = problem_of(spec("e1"), engine_state("e1", NOW_MS - 20_000), demand_state("A", 9.0, NOW_MS - 20_000))
-    assert [r.demand_rps for r in late.rows] == [9.0]
+    assert [(r.demand_rps, r.demand_held) for r in late.rows] == [(9.0, False)]
     gone = problem_of(spec("e1"), engine_state("e1"), demand_state("A", 9.0, NOW_MS - 15_000))
-    assert [r.demand_rps for r in gone.rows] == [0.0]
+    assert [(r.demand_rps, r.demand_held) for r in gone.rows] == [(9.0, True)]
 
 
 def latency(metric: Metric, count: int, mean_s: float | None, smoothed_s: float | None = None) -> LatencyState:

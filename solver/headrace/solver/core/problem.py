@@ -14,13 +14,17 @@ from headrace.schemas.weights import InputOffsets, Reason
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Demand of one route. `requires` must all be capabilities of an engine; `residency` empty allows any."""
+    """Demand of one route. `requires` must all be capabilities of an engine; `residency` empty allows any.
+
+    `demand_held` says that nothing is heard of the demand any more, and the last known one stands.
+    """
 
     route: RouteKey
     tier: int
     demand_rps: float
     requires: tuple[str, ...] = ()
     residency: tuple[str, ...] = ()
+    demand_held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +59,8 @@ class Engine:
     """One engine as this tick sees it.
 
     `factor` (0..1) scales capacity for health, staleness and penalties; `factor_sentence` says by what. `exclusion` is
-    not None where the engine is out, whatever its capacity. `measured` is None where it has had no traffic:
-    nothing is known of its speed now.
+    not None where the engine is out, whatever its capacity. `latency_sentence` says why its profile is a stand-in.
+    `measured` is None where it has had no traffic: nothing is known of its speed now.
     """
 
     engine_id: str
@@ -70,6 +74,7 @@ class Engine:
     capacity_rps_per_replica: float
     factor: float = 1.0
     factor_sentence: str = ""
+    latency_sentence: str = ""
     exclusion: Exclusion | None = None
     measured: Measured | None = None
 

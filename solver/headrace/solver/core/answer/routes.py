@@ -10,7 +10,14 @@ import numpy as np
 from headrace.schemas.weights import Excluded, RouteWeights, Target
 from headrace.solver.core.answer.apportion import weigh
 from headrace.solver.core.answer.fallback import Fallbacks
-from headrace.solver.core.answer.reasons import nearest_and_cheapest, reason_of, route_sentence, sentence_of, standing
+from headrace.solver.core.answer.reasons import (
+    DEMAND_HELD,
+    nearest_and_cheapest,
+    reason_of,
+    route_sentence,
+    sentence_of,
+    standing,
+)
 from headrace.solver.core.answer.refusals import Refusals
 from headrace.solver.core.answer.retry import retry_ratios
 from headrace.solver.core.profile.load_cost import MS
@@ -55,6 +62,7 @@ class RouteWriter:
         prices = self._plan.prices
         marginal = float(prices.row[row]) if prices is not None and shares else None
         named = [(self._layout.engines[e].engine_id, ppm) for e, ppm in shares.items()]
+        said = route_sentence(asked.demand_rps, named, shed, marginal)
         return RouteWeights(
             cluster=asked.route.cluster,
             model=asked.route.model,
@@ -69,7 +77,7 @@ class RouteWriter:
             shed_ratio=shed,
             retry_ratio=float(self._retry[row]),
             marginal_ms=marginal,
-            sentence=route_sentence(asked.demand_rps, named, shed, marginal),
+            sentence="; ".join(filter(None, (said, DEMAND_HELD if asked.demand_held else ""))),
         )
 
     def _shed_ratio(self, row: int, served: bool) -> float:  # noqa: FBT001 - private
@@ -116,7 +124,7 @@ class RouteWriter:
             utilisation=s.load,
             engine_price_ms=float(prices.pool[self._layout.engine_pool[e]]) if prices is not None else None,
             reason=reason,
-            sentence=sentence_of(s, reason),
+            sentence="; ".join(filter(None, (sentence_of(s, reason), engine.latency_sentence))),
         )
 
     def _says_the_same(
@@ -136,6 +144,8 @@ class RouteWriter:
         if abs(asked.demand_rps - old.demand_rps) > DEMAND_STEP * max(asked.demand_rps, old.demand_rps):
             return False
         if abs(shed - old.shed_ratio) > SHED_STEP or (shed in (0.0, 1.0)) != (old.shed_ratio in (0.0, 1.0)):
+            return False
+        if old.sentence.endswith(DEMAND_HELD) != asked.demand_held:
             return False
         return self._fallbacks.is_still(row, old.fallback) and [(x.engine_id, x.reason) for x in old.excluded] == [
             (x.engine_id, x.reason) for x in excluded

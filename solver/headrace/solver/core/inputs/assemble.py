@@ -3,7 +3,10 @@
     ready   = replicas_ready, else replicas_reporting, else 1 (named)
     factor  = what silence leaves of it x (degraded_factor if DEGRADED else 1)
     rows    = clusters seen x models of the fleet x classes configured, and every route that was demanded
-    demand  = smoothed_rps; 0 where it was never measured, or its gateway is silent for expired_after_ms
+    demand  = smoothed_rps, the last known one held while its gateway is silent; 0 where it was never measured
+
+No telemetry is not no demand: a gateway that falls silent goes on sending, and others moved onto its capacity would
+meet it there. An engine without a known profile has a flat one (`stand_in`), if its capacity is given.
 
 The same records give the same problem whatever order they came in. `silence` says when an engine counts as silent; it
 is judged at the tick's own time, so that a replay judges the same.
@@ -21,6 +24,7 @@ from headrace.schemas.state import DemandState, EngineState, Invalid, NetworkSta
 from headrace.schemas.weights import Reason
 from headrace.solver.core.inputs.measure import measure
 from headrace.solver.core.inputs.silence import Hearing, hearing_of
+from headrace.solver.core.inputs.stand_in import stand_in
 from headrace.solver.core.inputs.state_view import StateView
 from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
 from headrace.solver.settings import ClassSettings, SolverSettings
@@ -36,14 +40,15 @@ def assemble(view: StateView, settings: SolverSettings, now_ms: int) -> Problem:
     Args:
         view: the newest sound record of each key.
         settings: staleness bounds, the share left to a degraded engine, the request classes.
-        now_ms: the tick's time; silence is measured against it, and a signal from its future counts as fresh.
+        now_ms: the tick's time; silence is measured against it, and a signal from its future counts as fresh,
+            unless it is so far ahead that its clock must be wrong.
     """
     hearing = hearing_of(view, settings, now_ms)
     return Problem(
         rows=tuple(_rows(view, settings, hearing)),
         engines=tuple(_engine(view, spec, settings, hearing) for _, spec in sorted(view.specs.items())),
         network_s=dict(_network(view)),
-        profiles={profile.profile_id: profile for _, profile in sorted(view.profiles.items())},
+        profiles=_profiles(view),
         inputs=view.inputs,
     )
 
@@ -58,6 +63,28 @@ def lost_telemetry(problem: Problem) -> str | None:
     if not judged or any(e.exclusion is None or e.exclusion.reason not in _SILENT for e in judged):
         return None
     return f"telemetry lost: none of {len(judged)} engines is heard of, the last weights stand"
+
+
+def lost_profiles(problem: Problem) -> str | None:
+    """Say that no engine can be used for want of a profile; None while at least one is out for another reason or in.
+
+    One record too few in `profiles` is no reason to refuse all traffic, as no telemetry is none.
+    """
+    judged = [e for e in problem.engines if e.exclusion is None or e.exclusion.reason is not Reason.DRAINED]
+    if not judged or any(e.exclusion is None or e.exclusion.reason is not Reason.NO_PROFILE for e in judged):
+        return None
+    missing = ", ".join(sorted({e.profile_id for e in judged})[:3])
+    return f"profiles lost: none of {len(judged)} engines has a known one ({missing}), the last weights stand"
+
+
+def _profiles(view: StateView) -> dict[str, LatencyProfile]:
+    known = {profile.profile_id: profile for _, profile in sorted(view.profiles.items())}
+    stand_ins = {
+        spec.profile_id: stand_in(spec.profile_id, known.values(), spec.capacity_rps_per_replica)
+        for _, spec in sorted(view.specs.items())
+        if spec.profile_id not in known and spec.capacity_rps_per_replica is not None
+    }
+    return known | stand_ins
 
 
 def _engine(view: StateView, spec: EngineSpec, settings: SolverSettings, hearing: Hearing) -> Engine:
@@ -80,9 +107,14 @@ def _engine(view: StateView, spec: EngineSpec, settings: SolverSettings, hearing
         capacity_rps_per_replica=capacity,
         factor=factor,
         factor_sentence="; ".join([*ready_sentence, *sentences]),
+        latency_sentence=_latency_sentence(spec) if profile is None else "",
         exclusion=exclusion,
         measured=None if exclusion or state is None or profile is None else measure(state, profile),
     )
+
+
+def _latency_sentence(spec: EngineSpec) -> str:
+    return f"latency unknown: profile {spec.profile_id} is not known, taken to be as slow as the slowest one when full"
 
 
 def _exclusion(
@@ -94,8 +126,8 @@ def _exclusion(
     """Give the first reason that applies: the operator's word first, then silence, then what the engine says."""
     if spec.drain:
         return Exclusion(Reason.DRAINED, "drained by its operator")
-    if profile is None:
-        return Exclusion(Reason.NO_PROFILE, f"profile {spec.profile_id} is not known")
+    if profile is None and spec.capacity_rps_per_replica is None:
+        return Exclusion(Reason.NO_PROFILE, f"profile {spec.profile_id} is not known, nor is its capacity given")
     if state is None or state.invalid is Invalid.NO_SIGNAL_YET:
         return Exclusion(Reason.NO_STATE, "no signal of it has been seen yet")
     stale = hearing.stale(state)
@@ -141,27 +173,32 @@ def _rows(view: StateView, settings: SolverSettings, hearing: Hearing) -> Iterat
     models = {model for spec in view.specs.values() for model in spec.models}
     clusters = {state.cluster for state in view.demands.values()}
     clusters.update(state.from_cluster for state in view.links.values())
-    demand = {state.route: _demand_rps(state, hearing) for state in view.demands.values()}
+    demand = {state.route: state for state in view.demands.values()}
     routes = {RouteKey(c, m, k) for c in clusters for m in models for k in settings.classes}
     # A route nobody configured stays while its model is served, so that its next request finds weights; a model that
     # no engine serves is refused by name while it is asked for, and then forgotten.
-    routes.update(route for route, rps in demand.items() if rps is not None or route.model in models)
+    routes.update(
+        route
+        for route, state in demand.items()
+        if route.model in models or (_demand_rps(state) is not None and not hearing.demand_expired(state))
+    )
     for route in sorted(routes):
         asked = settings.classes.get(route.request_class, _UNCONFIGURED)
+        state = demand.get(route)
+        rps = None if state is None else _demand_rps(state)
         yield Row(
             route=route,
             tier=asked.tier,
-            demand_rps=demand.get(route) or 0.0,
+            demand_rps=0.0 if rps is None else rps,
             requires=tuple(sorted(set(asked.requires))),
             residency=tuple(sorted(set(asked.residency))),
+            demand_held=state is not None and bool(rps) and hearing.demand_expired(state),
         )
 
 
-def _demand_rps(state: DemandState, hearing: Hearing) -> float | None:
-    """Give the demand, or None where it is not known at this time."""
-    if state.invalid is not Invalid.NO or hearing.demand_expired(state):
-        return None
-    return state.smoothed_rps
+def _demand_rps(state: DemandState) -> float | None:
+    """Give the demand that was last known, however long ago and of however little; None where it never was."""
+    return None if state.invalid is Invalid.NO_SIGNAL_YET else state.smoothed_rps
 
 
 def _network(view: StateView) -> Iterator[tuple[tuple[str, str], float | None]]:

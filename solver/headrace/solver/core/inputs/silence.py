@@ -8,14 +8,19 @@
 
 An engine that reports every second and misses three reports is in trouble; one that is scraped every 15 s is not. The
 period is what its state says; without one the fixed bounds stand. When all engines fall silent at once the fault is the
-telemetry's: none fades, until lost_after_ms calls it lost. Signals from the tick's future count as fresh.
+telemetry's: none fades, until lost_after_ms calls it lost. Signals from the tick's future count as fresh, but for those
+of a clock that is more than AHEAD_MS ahead: when such an engine last spoke is not known, and nobody is measured by it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headrace.schemas.state import DemandState, EngineState
 from headrace.solver.core.inputs.state_view import StateView
 from headrace.solver.settings import SolverSettings
+
+AHEAD_MS = 60_000
+"""A signal dated further into the tick's future than this is of a clock that is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,7 @@ class Hearing:
     """The instants that silence is counted from: for engines, and for demand, which may come by another pipe."""
 
     settings: SolverSettings
+    now_ms: int
     engines_ms: int
     demand_ms: int
 
@@ -49,7 +55,9 @@ class Hearing:
         return (expired - silence_ms) / (expired - ageing) if silence_ms < expired else 0.0
 
     def stale(self, state: EngineState) -> str | None:
-        """Say that an engine has been silent for too long, or None."""
+        """Say that an engine has been silent for too long, or that its clock cannot tell; None where neither is so."""
+        if self._is_ahead(state.last_signal_ms):
+            return f"its clock is {(state.last_signal_ms - self.now_ms) / 60_000:.0f} min ahead"
         silence_ms, (_, expired) = self.silence_ms(state), self.bounds_ms(state)
         if silence_ms < expired:
             return None
@@ -57,15 +65,23 @@ class Hearing:
         return f"silent for {silence_ms / 1000:.1f} s; out from {expired / 1000:.1f} s{period}"
 
     def demand_expired(self, state: DemandState) -> bool:
-        """Say whether nothing is known of a route's demand any more."""
-        return self.demand_ms - state.last_signal_ms >= self.settings.expired_after_ms
+        """Say whether nothing is heard of a route's demand any more."""
+        silence_ms = self.demand_ms - state.last_signal_ms
+        return silence_ms >= self.settings.expired_after_ms or self._is_ahead(state.last_signal_ms)
+
+    def _is_ahead(self, signal_ms: int) -> bool:
+        return signal_ms - self.now_ms > AHEAD_MS
 
 
 def hearing_of(view: StateView, settings: SolverSettings, now_ms: int) -> Hearing:
     """Find the newest words of a view; where the newest is `lost_after_ms` old, silence is counted from now."""
-    engines = max((state.last_signal_ms for state in view.engines.values()), default=now_ms)
-    demand = max((state.last_signal_ms for state in view.demands.values()), default=now_ms)
-    return Hearing(settings, _since(engines, settings, now_ms), _since(max(engines, demand), settings, now_ms))
+    engines = _newest((state.last_signal_ms for state in view.engines.values()), now_ms)
+    demand = _newest((state.last_signal_ms for state in view.demands.values()), now_ms)
+    return Hearing(settings, now_ms, _since(engines, settings, now_ms), _since(max(engines, demand), settings, now_ms))
+
+
+def _newest(signals_ms: Iterable[int], now_ms: int) -> int:
+    return max((ms for ms in signals_ms if ms - now_ms <= AHEAD_MS), default=now_ms)
 
 
 def _since(newest_ms: int, settings: SolverSettings, now_ms: int) -> int:
