@@ -53,11 +53,20 @@ def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "hold_tick", hold)
 
 
+NO_PROFILE = (
+    spec("e1", capacity_rps_per_replica=None),
+    engine_state("e1"),
+    demand_state("A", 10.0),
+    network_state("A", "site-a", 0.01),
+)
+
+
 @pytest.mark.parametrize(
     ("records", "sentence"),
     [
         ((), "there are no engines in the fleet yet"),
         ((spec("e1"), profile()), "none of 1 engines has been heard of yet"),
+        (NO_PROFILE, "none of 1 engines has a known profile yet"),
         (
             (spec("e1"), profile(), engine_state("e1")),
             "no cluster is known yet: neither demand nor a network probe has come",
@@ -76,6 +85,30 @@ def test_the_first_snapshot_has_patience_with_what_is_not_heard_of_yet_but_not_f
     assert within == Waiting("1 of 2 engines and 1 of 2 round trips not heard of yet")
     assert isinstance(decide(problem, None, SETTINGS, NoLp(), STAMP, NOW_MS - 3_000), Decided)
     assert isinstance(decide(problem, PREVIOUS, SETTINGS, NoLp(), STAMP, NOW_MS), Decided)
+
+
+def test_a_first_snapshot_is_not_made_without_any_round_trip_and_says_what_to_publish() -> None:
+    problem = problem_of(*WHOLE[:4])
+    assert decide(problem, None, SETTINGS, NoLp(), STAMP, NOW_MS - 2_999) == Waiting(
+        "1 of 1 round trips not heard of yet"
+    )
+    assert decide(problem, None, SETTINGS, NoLp(), STAMP, NOW_MS - 3_000) == Waiting(
+        "no round trips: publish NetworkProbe, see README", overdue=True
+    )
+
+
+def test_a_first_snapshot_says_what_it_was_made_without() -> None:
+    problem = problem_of(*WHOLE, demand_state("B", 1.0))
+    decision = decide(problem, None, SETTINGS, NoLp(), STAMP, NOW_MS - 3_000)
+    assert isinstance(decision, Decided)
+    assert decision.without == "1 of 2 round trips"
+
+
+def test_with_no_profile_left_the_last_snapshot_is_held() -> None:
+    decision = decide(problem_of(*NO_PROFILE), PREVIOUS, SETTINGS, NoLp(), STAMP, NOW_MS)
+    assert isinstance(decision, Decided)
+    assert decision.tick.snapshot.commit.status is SnapshotStatus.HELD
+    assert decision.tick.record.sentence.startswith("profiles lost: none of 1 engines has a known one")
 
 
 def test_with_everything_there_it_solves() -> None:

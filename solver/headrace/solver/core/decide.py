@@ -2,7 +2,8 @@
 
     no engine in the fleet, or nobody heard of, or no cluster; and no snapshot yet ──► Waiting, nothing to solve
     engines or round trips not heard of yet; and no snapshot yet                   ──► Waiting, at most first_wait_ms
-    telemetry lost                                                                 ──► HELD
+    no round trip at all; and no snapshot yet                                      ──► Waiting, and loud after that
+    telemetry lost, or profiles                                                    ──► HELD
     the solve raises, or check_snapshot() finds problems                           ──► HELD, and says which
     otherwise                                                                      ──► solve_tick()
 
@@ -13,13 +14,14 @@ from dataclasses import dataclass
 
 from headrace.schemas.check_snapshot import check_snapshot
 from headrace.schemas.weights import Reason, Snapshot
-from headrace.solver.core.inputs.assemble import lost_telemetry
+from headrace.solver.core.inputs.assemble import lost_profiles, lost_telemetry
 from headrace.solver.core.linear import LinearSolver
 from headrace.solver.core.problem import Problem
 from headrace.solver.core.tick import Tick, TickStamp, hold_tick, solve_tick
 from headrace.solver.settings import SolverSettings
 
 MAX_PROBLEMS_TOLD = 5
+NO_ROUND_TRIPS = "no round trips: publish NetworkProbe, see README"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +32,25 @@ class Waiting:
         sentence: why.
         nothing_to_solve: whether the very first snapshot still lacks something it cannot be made without.
         fault: the exception where it is this program's own.
+        overdue: whether somebody should look, since it will not come by itself.
     """
 
     sentence: str
     nothing_to_solve: bool = False
     fault: Exception | None = None
+    overdue: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A tick whose snapshot is sound. `fault` is the exception that made it hold, where one did."""
+    """A tick whose snapshot is sound.
+
+    `fault` is the exception that made it hold, where one did; `without` is what a first snapshot was made without.
+    """
 
     tick: Tick
     fault: Exception | None = None
+    without: str = ""
 
 
 def decide(
@@ -63,14 +71,17 @@ def decide(
         stamp: epoch, version and time of this tick.
         empty_ms: the last time at which there was nothing to solve; the first snapshot's patience begins there.
     """
-    lost = lost_telemetry(problem)
+    lost, without = lost_telemetry(problem) or lost_profiles(problem), ""
     if previous is None:
-        missing = _missing(problem, lost)
+        missing = _missing(problem)
         if missing is not None:
             return Waiting(missing, nothing_to_solve=True)
-        unheard = _unheard(problem)
-        if unheard and stamp.now_ms - empty_ms < settings.first_wait_ms:
-            return Waiting(f"{unheard} not heard of yet")
+        without = _unheard(problem)
+        if without and stamp.now_ms - empty_ms < settings.first_wait_ms:
+            return Waiting(f"{without} not heard of yet")
+        if not problem.network_s:
+            # All would be refused for it; a data plane that has no snapshot at all has its own fallback.
+            return Waiting(NO_ROUND_TRIPS, overdue=True)
     elif lost is not None:
         return _held(problem, previous, settings, stamp, lost)
     fault: Exception | None = None
@@ -78,7 +89,7 @@ def decide(
         tick = solve_tick(problem, previous, settings, lp, stamp)
         problems = check_snapshot(tick.snapshot, previous)
         if not problems:
-            return Decided(tick)
+            return Decided(tick, without=without)
     except Exception as error:  # noqa: BLE001 - a fault here must not take the weights from every data plane
         fault, problems = error, (f"{type(error).__name__}: {error}",)
     sentence = f"the solve was refused: {_told(problems)}"
@@ -87,12 +98,14 @@ def decide(
     return _held(problem, previous, settings, stamp, sentence, fault)
 
 
-def _missing(problem: Problem, lost: str | None) -> str | None:
+def _missing(problem: Problem) -> str | None:
     """Say what a first snapshot cannot be made without; None where all is there."""
     if not problem.engines:
         return "there are no engines in the fleet yet"
-    if lost is not None:
+    if lost_telemetry(problem) is not None:
         return f"none of {len(problem.engines)} engines has been heard of yet"
+    if lost_profiles(problem) is not None:
+        return f"none of {len(problem.engines)} engines has a known profile yet"
     if not problem.rows:
         return "no cluster is known yet: neither demand nor a network probe has come"
     return None

@@ -23,6 +23,7 @@ from headrace.schemas.weights import (
     SnapshotStatus,
 )
 from headrace.solver.core.answer.apportion import moved_share
+from headrace.solver.core.answer.held import held_routes
 from headrace.solver.core.answer.records import solve_record
 from headrace.solver.core.answer.routes import RouteWriter
 from headrace.solver.core.linear import Failed, LinearSolver
@@ -149,7 +150,7 @@ def solve_tick(
     routes = tuple(writer.write(row, stamp.epoch, stamp.version, afresh=afresh) for row in range(len(layout.rows)))
     moved_rps = float(moved_share(layout, writer.weights) @ layout.demand)
     remembered = worth_remembering(with_score_errors(guarded, layout, plan))
-    told = _Told(plan.status, f"{plan.sentence}; {moved_rps:.1f} RPS moved", remembered, guarded.protections)
+    told = _Told(plan.status, _said(plan, moved_rps, problem), remembered, guarded.protections)
     draft = _Draft(problem, settings, stamp, told, routes)
     snapshot, changed, removed = _close(draft, previous)
     record = solve_record(layout, plan, snapshot.commit, moved_rps)
@@ -160,15 +161,12 @@ def solve_tick(
 
 
 def hold_tick(problem: Problem, previous: Snapshot, settings: SolverSettings, stamp: TickStamp, sentence: str) -> Tick:
-    """Make a snapshot whose routes are the previous ones untouched, valid for another `ttl_ms`, status HELD.
+    """Make a snapshot whose routes are the previous ones, valid for another `ttl_ms`, status HELD.
 
-    For the case that nothing is known any more (all telemetry lost): not knowing is no reason to move traffic. In a new
-    epoch the routes are written again under it.
+    For the case that nothing is known any more (all telemetry lost): not knowing is no reason to move traffic, but for
+    that of engines which are known to be gone (`held`). In a new epoch the routes are written again under it.
     """
-    afresh = previous.commit.epoch != stamp.epoch
-    routes = tuple(
-        replace(route, epoch=stamp.epoch, version=stamp.version) if afresh else route for route in previous.routes
-    )
+    routes = held_routes(problem, previous, stamp.epoch, stamp.version)
     told = _Told(SnapshotStatus.HELD, sentence, previous.commit.remembered, previous.commit.protections)
     draft = _Draft(problem, settings, stamp, told, routes)
     snapshot, changed, removed = _close(draft, previous)
@@ -180,6 +178,12 @@ def policy_hash(settings: SolverSettings) -> str:
     classes = sorted((name, c.tier, c.requires, c.residency) for name, c in settings.classes.items())
     rules = [(name, getattr(settings, name)) for name in _RULES]
     return xxhash.xxh3_64_hexdigest(repr((rules, classes)).encode())
+
+
+def _said(plan: Plan, moved_rps: float, problem: Problem) -> str:
+    unknown = sum(bool(engine.latency_sentence) for engine in problem.engines)
+    told = f"; latency unknown of {unknown} of {len(problem.engines)} engines" if unknown else ""
+    return f"{plan.sentence}; {moved_rps:.1f} RPS moved{told}"
 
 
 def _descend(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan:
