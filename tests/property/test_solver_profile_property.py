@@ -14,7 +14,7 @@ from headrace.solver.core.profile.load_test import LoadStage, LoadTest, closed_l
 from load_tests import LABELS
 
 TIMES = st.floats(0.01, 10.0)
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+FEW = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 
 
 @st.composite

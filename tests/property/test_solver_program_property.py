@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from headrace.schemas.check_snapshot import check_snapshot
@@ -137,7 +137,8 @@ def test_every_policy_gives_a_sound_snapshot(first: Problem, second: Problem, po
     assert check_snapshot(after.snapshot) == ()
 
 
-@settings(max_examples=60, deadline=None)
+# Four problems in a hundred have so many ways that shrinking one takes minutes: an example is told as it was found.
+@settings(max_examples=60, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(problems(), problems())
 def test_the_parts_of_a_price_add_up_to_the_dual_of_every_engine_in_use(first: Problem, second: Problem) -> None:
     before = tick_of(first)
@@ -159,6 +160,10 @@ def test_the_parts_of_a_price_add_up_to_the_dual_of_every_engine_in_use(first: P
             pair = np.flatnonzero((layout.pair_row == row) & (layout.pair_pool == pool))[0]
             if plan.flow[pair] > 1e-6:
                 assert found.route_marginal_ms is not None
-                assert t.marginal_ms == pytest.approx(found.route_marginal_ms, abs=1e-6, rel=1e-9)
+                if plan.kept[row]:
+                    # Where weights stand though a slightly better answer is known, they may be on the dearer way.
+                    assert t.marginal_ms >= found.route_marginal_ms - 1e-6
+                else:
+                    assert t.marginal_ms == pytest.approx(found.route_marginal_ms, abs=1e-6, rel=1e-9)
                 assert -1e-6 <= t.move_ms <= SETTINGS.move_price_ms + 1e-6
             assert all(a.gap_ms >= -1e-5 for a in found.alternatives) or layout.demand[row] == 0.0

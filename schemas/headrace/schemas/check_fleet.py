@@ -9,6 +9,8 @@ from headrace.schemas.ids import identifier_problem
 
 MAX_NAMES = 1024
 MAX_KNOTS = 4096
+MIN_KNOT_STEP = 1e-9
+"""Knots closer than this are one: a slope between them would be noise, or overflow."""
 MAX_RPS = 1e9
 MAX_SECONDS = 1e6
 
@@ -47,6 +49,9 @@ def _profile_problems(profile: LatencyProfile) -> Iterator[str]:
         yield f"load_knots has {len(knots)} entries; 2 to {MAX_KNOTS}"
     elif not (knots[0] == 0.0 and knots[-1] == 1.0 and all(a < b for a, b in pairwise(knots))):
         yield "load_knots do not rise from 0 to 1"
+    elif any(b - a < MIN_KNOT_STEP for a, b in pairwise(knots)):
+        closest = min(b - a for a, b in pairwise(knots))
+        yield f"load_knots have two that are {closest:g} apart; at least {MIN_KNOT_STEP:g}"
     for field in ("ttft_s", "tbot_s"):
         curve: tuple[float, ...] = getattr(profile, field)
         if len(curve) != len(knots):

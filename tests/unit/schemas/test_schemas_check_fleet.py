@@ -32,6 +32,10 @@ def test_every_problem_of_an_engine_is_named_at_once() -> None:
         (replace(PROFILE, output_tokens=-1.0), "output_tokens is -1.0; 0 to 1e+09"),
         (replace(PROFILE, load_knots=(0.0, 0.5, 0.5)), "load_knots do not rise from 0 to 1"),
         (replace(PROFILE, load_knots=(0.1, 0.5, 1.0)), "load_knots do not rise from 0 to 1"),
+        (
+            replace(PROFILE, load_knots=(0.0, 5e-324, 1.0)),
+            "load_knots have two that are 4.94066e-324 apart; at least 1e-09",
+        ),
         (replace(PROFILE, ttft_s=(0.1, float("inf"), 0.8)), "ttft_s[1] is inf; 0 to 1e+06"),
         (replace(PROFILE, tbot_s=(0.01, 0.02)), "tbot_s has 2 entries; one for each of 3 load_knots"),
         (replace(PROFILE, measured_to_load=-0.1), "measured_to_load is -0.1; 0 to 1e+09"),

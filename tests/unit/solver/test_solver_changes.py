@@ -36,9 +36,10 @@ def test_shedding_counts_from_a_millionth_on() -> None:
 def test_a_tick_is_one_line_in_words() -> None:
     record = replace(tick_of({"A|m|default": HALF}, stamp(1, 812)).record, demand_rps=250.0, moved_rps=4.12)
     assert (
-        tick_line(record, 3, 3_200) == "version 812: 3 routes, 250 RPS planned on 280, moved 4.1 RPS, optimal in 3 ms"
+        tick_line(record, 3, 3_200)
+        == "version 812: 3 routes, 250 RPS planned of 280 RPS capacity, moved 4.1 RPS, optimal in 3 ms"
     )
     shedding = replace(record, demand_rps=300.0, shed_rps=20.0)
     assert tick_line(shedding, 1, 900) == (
-        "version 812: 1 route, 280 RPS planned on 280, 20.0 RPS shed, moved 4.1 RPS, optimal in 1 ms"
+        "version 812: 1 route, 280 RPS planned of 280 RPS capacity, 20.0 RPS shed, moved 4.1 RPS, optimal in 1 ms"
     )

@@ -110,6 +110,18 @@ def test_moving_has_its_own_part_of_the_price() -> None:
     assert "30 ms for leaving a warm cache" in other.sentences[0]
 
 
+def test_weights_that_stand_though_another_way_is_slightly_cheaper_are_explained_without_a_rent_below_zero() -> None:
+    engines = [engine("e1"), engine("e2", "s2")]
+    before = tick_of(problem([row("a", 5)], engines, {("a", "s1"): 2.0, ("a", "s2"): 2.3}, (FLAT,)))
+    now = problem([row("a", 5)], engines, {("a", "s1"): 2.3, ("a", "s2"): 2.0}, (FLAT,))
+    found = explain(tick_of(now, before, move_price_ms=0.0), "a", "e1")
+    # 102.3 ms where it is, 102.0 elsewhere: 0.3 % is not worth a move.
+    assert found.weight_ppm == 1_000_000
+    assert found.terms is not None
+    assert (found.terms.move_ms, found.terms.marginal_ms) == (0.0, pytest.approx(102.3))
+    assert found.route_marginal_ms == pytest.approx(102.0)
+
+
 def test_an_excluded_engine_is_explained_by_its_reason() -> None:
     engines = [engine("e1"), engine("e2", exclusion=Exclusion(Reason.STALE, "silent for 20 s")), engine("e3", "s9")]
     engines.append(engine("e4", models=("other",)))

@@ -117,7 +117,7 @@ def test_engines_and_profiles_are_held_against_each_other() -> None:
     plain["network"] = "none"
     text = "\n".join(problems_of(plain))
     for expected in (
-        "profiles[0].load_knots is [0.0, 0.5, 0.5]; at least two, each above the one before",
+        "profiles[0].load_knots is [0.0, 0.5, 0.5]; at least two, each above the one before by 1e-09 or more",
         "profiles[0].ttft_s has 1 values; load_knots has 3",
         "profiles[0].tbot_s[0] is 'x'; expected a number",
         "profiles[0].capacity_rps is 0.0; a finite number, 1e-09 to 1e+09",

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.schemas.weights import SnapshotStatus
+from headrace.solver.core.answer.refused import everything_refused
 from headrace.solver.core.linear import Failed, LinearSolver, Method, Solution
 from headrace.solver.core.program.bound import lower_bound, true_cost
 from headrace.solver.core.program.curves import curves_of
@@ -36,13 +37,16 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
         return solved
     solutions, method = solved
     flow, shed, prices = _read_back(layout, costs, components, solutions)
-    stays = staying(layout, curves, components, (flow, shed), settings.stay_within)
+    best = flow
+    stays = staying(layout, curves, components, (best, shed), settings.stay_within)
     flow = np.where(stays.rows[layout.pair_row], layout.pair_previous * layout.demand[layout.pair_row], flow)
-    load = split_by_slope(layout, curves, flow)
+    # What is above capacity here is within the program's tolerance; of a small engine it is a multiple.
+    load = np.minimum(split_by_slope(layout, curves, flow), layout.group_capacity)
     upper = true_cost(layout, curves, costs, flow, shed, load) + stays.uneven
     lower = lower_bound(layout, curves, costs, prices)
     gap = max((upper - lower) / upper, 0.0) if upper > 0.0 else 0.0
-    prices = _canonical(layout, curves, prices, flow)
+    # Prices are those of the best answer, also where the weights stay: a pool that it leaves idle is priced as such.
+    prices = _canonical(layout, curves, prices, best)
     share, kept = _shares(layout, flow, prices)
     kept |= stays.rows
     return Plan(
@@ -140,6 +144,8 @@ def _shares(layout: Layout, flow: Floats, prices: Prices) -> tuple[Floats, Bools
 
 def _sentence(layout: Layout, shed: Floats, gap: float) -> str:
     demand, refused = float(layout.demand.sum()), float(shed.sum())
+    if 0.0 < demand <= refused * (1.0 + 1e-9):
+        return everything_refused(demand, layout.exclusions, "full" if len(layout.pair_row) else "open to no route")
     routed = f"{demand - refused:.1f} of {demand:.1f} RPS routed at least expected latency, certified within {gap:.2%}"
     if refused > 1e-6:
         tiers = sorted({layout.rows[i].tier for i in np.flatnonzero(shed > 1e-6)}, reverse=True)

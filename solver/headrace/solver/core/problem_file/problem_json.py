@@ -31,6 +31,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, TypeVar
 
+from headrace.schemas.check_fleet import MIN_KNOT_STEP
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.fleet import LatencyProfile
 from headrace.schemas.ids import RouteKey
@@ -120,8 +121,9 @@ def _document(content: bytes | str | Mapping[str, Any], name: str, problems: lis
 def _profile(reader: Reader) -> LatencyProfile:
     reader.only(*LatencyProfile.__dataclass_fields__)
     knots = reader.numbers("load_knots", 0.0, 1.0)
-    if any(b <= a for a, b in pairwise(knots)) or len(knots) < 2:
-        reader.note("load_knots", f"is {list(knots)}; at least two, each above the one before")
+    if any(b - a < MIN_KNOT_STEP for a, b in pairwise(knots)) or len(knots) < 2:
+        asked = f"at least two, each above the one before by {MIN_KNOT_STEP:g} or more"
+        reader.note("load_knots", f"is {list(knots)}; {asked}")
     ttft, tbot = reader.numbers("ttft_s", 0.0, MAX_SECONDS), reader.numbers("tbot_s", 0.0, MAX_SECONDS)
     for name, values in (("ttft_s", ttft), ("tbot_s", tbot)):
         if len(values) != len(knots):

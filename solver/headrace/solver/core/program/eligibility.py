@@ -11,6 +11,9 @@ from headrace.schemas.fleet import LatencyProfile
 from headrace.schemas.weights import Reason
 from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
 
+MIN_CAPACITY_RPS = 1e-9
+"""Less is none: a program cannot tell it from its own rounding."""
+
 
 def engine_exclusion(engine: Engine, profiles: Mapping[str, LatencyProfile]) -> Exclusion | None:
     """Give why an engine can take nothing at all, or None where it can take something."""
@@ -20,7 +23,7 @@ def engine_exclusion(engine: Engine, profiles: Mapping[str, LatencyProfile]) -> 
         return Exclusion(Reason.NO_READY_REPLICA, f"{engine.ready_replicas} replicas are ready")
     if engine.profile_id not in profiles:
         return Exclusion(Reason.NO_PROFILE, f"its latency profile {engine.profile_id!r} is not known")
-    if not engine.capacity_rps > 0.0:
+    if not engine.capacity_rps >= MIN_CAPACITY_RPS:
         why = engine.factor_sentence or (
             f"{engine.ready_replicas} replicas x {engine.capacity_rps_per_replica:g} RPS x factor {engine.factor:g}"
         )

@@ -2,7 +2,8 @@
 
     network + engine at its load + congestion externality + capacity scarcity + move = marginal price
 
-For an engine that takes traffic the marginal price is the route's dual: one more request per second costs exactly that.
+For an engine that takes traffic the marginal price is the route's dual: one more request per second costs exactly that;
+more only where the weights stand though a slightly better answer is known (`stay_within`).
 For one that takes none it is what a first request would cost, and its gap to the dual is the break-even.
 """
 

@@ -23,8 +23,9 @@ def price_terms(
 ) -> PriceTerms:
     """Give the parts of an engine's price for a route; `at` is (pair, engine).
 
-    Where the pair carries flow and the policy knows prices, they add up to the route's dual; else to what a first
-    request would cost. A policy without prices has its marginal read from the curves, without scarcity.
+    Where the pair carries flow and the policy knows prices, they add up to the route's dual, or to more where the route
+    stays as it was because moving is not worth it; else to what a first request would cost. A policy without prices has
+    its marginal read from the curves, without scarcity.
     """
     pair, engine = at
     group = int(layout.engine_group[engine])
@@ -56,7 +57,8 @@ def _move(layout: Layout, plan: Plan, settings: SolverSettings, pair: int, unmov
         return 0.0
     if plan.flow[pair] > SOME_RPS:
         # All that was here may stay at no price, what came anew paid it, and in between it is a rent of the old share.
-        return float(plan.prices.row[row]) - unmoved_ms
+        # Where the route stays though a better answer is known, the way may be dearer than the dual; nothing moves.
+        return max(float(plan.prices.row[row]) - unmoved_ms, 0.0)
     return settings.move_price_ms if _warm(layout, row) else 0.0
 
 
