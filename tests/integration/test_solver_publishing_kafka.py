@@ -7,6 +7,7 @@ import pytest
 
 from headrace.infra.brokers.contract import Broker
 from headrace.schemas.bus.compacted import CompactedReader
+from headrace.schemas.bus.publisher import Publisher
 from headrace.schemas.codec import decode, must
 from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.ids import COMMIT_KEY
@@ -118,6 +119,25 @@ def test_a_route_that_is_gone_is_a_tombstone_and_a_late_reader_equals_an_early_o
     assert late.to_the_end() == reader.snapshots[-1]
     assert late.refused == []
     late.close()
+
+
+def test_a_tombstone_by_another_hand_is_found_and_a_new_epoch_makes_every_reader_whole(
+    desk: Desk, reader: EarlyReader, solver: Solver
+) -> None:
+    desk.start()
+    before = reader.until(lambda s: planned(s) == DEMAND)
+    stray = Publisher(desk.kafka)
+    stray.publish(desk.weights, before.routes[0].key, None)
+    stray.flush(5.0)
+    healed = reader.until(lambda s: s.commit.epoch > before.commit.epoch)
+    assert planned(healed) == DEMAND
+    assert "the weights topic holds a record that no solver wrote" in solver.log_tail()
+    late = EarlyReader(desk.kafka, desk.weights)
+    late.until(lambda s: s.commit.epoch >= healed.commit.epoch)
+    late.close()
+    stray.close(2.0)
+    reader.read_for(2.0)
+    assert reader.snapshots[-1].commit.epoch == healed.commit.epoch
 
 
 def test_when_every_engine_falls_silent_the_weights_are_held_and_stay_valid(

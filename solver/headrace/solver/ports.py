@@ -45,6 +45,10 @@ class Writer(Protocol):
         """Publish a tick's snapshot as one."""
         ...
 
+    def stray(self) -> str | None:
+        """Name a record of the weights topic that no holder of the pen has written, or None."""
+        ...
+
     def close(self) -> None:
         """Let the pen go."""
         ...
@@ -81,6 +85,7 @@ class Ports:
         lp: the linear solver.
         log: where it says what it does.
         now_ms: the wall clock, ms since the epoch; ticks lie on whole periods of it.
+        missing: says which of broker and topics is not there, or None; may wait for a second.
         elapsed_us: a stop watch for the record's timings; no decision depends on it.
     """
 
@@ -91,3 +96,4 @@ class Ports:
     log: Log
     now_ms: Callable[[], int]
     elapsed_us: Callable[[], int]
+    missing: Callable[[], str | None]

@@ -6,6 +6,10 @@ Reading after fencing is what makes the epoch new: nobody can write behind it an
 changed routes, tombstones, the decision record, and `!commit` last, which is what makes the rest visible to a reader.
 Before it is sent, it is rehearsed: the writer folds it as a reader would, and what a reader would refuse stays here.
 
+The writer follows its topic. A record in it that is not its own makes readers refuse every later commit: the pen is
+then to be taken anew, since an epoch begins with every route. It is told of only once a write has succeeded after it: a
+younger writer's records are no strays, and the next write is fenced.
+
 Failure mode: whatever goes wrong with a write costs the pen. The next one reads the topic anew, so it does not matter
 whether the broker had committed, and it writes every route, so that readers are whole whatever they hold.
 """
@@ -22,11 +26,15 @@ from headrace.schemas.errors import HeadraceError
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import DECISIONS, WEIGHTS, Topic
 from headrace.schemas.weights import Snapshot
+from headrace.solver.core.answer.own_records import OwnRecords
 from headrace.solver.core.answer.weights_history import WeightsHistory
 from headrace.solver.core.tick import Tick
+from headrace.solver.reach import cleanup_policy
 
 INIT_TIMEOUT_S = 5.0
 READ_SLICE_S = 0.2
+MAX_TAIL_POLLS = 20
+"""Bound on the polls of one look at the topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,34 +80,43 @@ class SnapshotWriter:
         self._publisher = TransactionalPublisher(kafka, f"{self._weights}.writer", on_error=on_error)
         self._readers_view = SnapshotAssembler()
         self._leftovers: frozenset[bytes] | None = None
+        self._tail: CompactedReader | None = None
+        self._own = OwnRecords()
+        self._stray: str | None = None
 
     def take_pen(self, stopped: Callable[[], bool]) -> Pen | NoPen:
         """Fence older writers, then read the topic to its end.
 
         Raises:
-            HeadraceError: the weights topic has more than one partition, so that a snapshot would have no order.
+            HeadraceError: the weights topic has more than one partition, so that a snapshot would have no order; or it
+                is not compacted, so that it would forget the routes that stay as they are.
         """
+        self._stop_tail()
         ready = self._publisher.init(INIT_TIMEOUT_S)
         if isinstance(ready, Failed):
             return NoPen(ready.reason)
         history = WeightsHistory()
-        reader = CompactedReader(self._kafka, [self._weights], on_error=self._on_error)
-        try:
-            while not reader.caught_up:
-                if stopped():
-                    return NoPen("stopped while reading the weights topic")
-                for record in reader.poll(READ_SLICE_S):
-                    history.offer(record)
-            partitions = len(reader.positions()[0].offsets)
-        finally:
-            reader.close()
-        if partitions != 1:
-            raise HeadraceError(
-                f"{self._weights} has {partitions} partitions; it must have 1: see `headrace topics diff`"
-            )
+        reader = self._tail = CompactedReader(self._kafka, [self._weights], on_error=self._on_error)
+        while not reader.caught_up:
+            if stopped():
+                return NoPen("stopped while reading the weights topic")
+            for record in reader.poll(READ_SLICE_S):
+                history.offer(record)
+        self._check_topic(len(reader.positions()[0].offsets))
+        self._own, self._stray = OwnRecords(), None
         self._readers_view = history.assembler
         self._leftovers = history.live
         return Pen(history.next_epoch(self._now_ms()), history.version, history.assembler.snapshot)
+
+    def stray(self) -> str | None:
+        """Name a record of the topic that nobody with the pen has written, and that readers stumble over; or None."""
+        for _ in range(MAX_TAIL_POLLS):
+            records = [] if self._tail is None else self._tail.poll(0.0)
+            for record in records:
+                self._own.offer(record)
+            if not records:
+                break
+        return self._stray
 
     def write(self, tick: Tick) -> Committed | Fenced | Failed | Unsound:
         """Publish a tick's snapshot and its decision record as one; anything but Committed costs the pen."""
@@ -111,13 +128,36 @@ class SnapshotWriter:
         problems = self._rehearse([*body, commit])
         if problems:
             return Unsound(problems)
+        for _, key, value in (*body, commit):
+            self._own.wrote(key, value)
+        seen = self._own.stray
         outcome = self._publisher.publish_all([*body, (self._decisions, tick.record.key, encode(tick.record)), commit])
+        if isinstance(outcome, Committed):
+            self._stray = seen
         self._leftovers = None
         return outcome
 
     def close(self) -> None:
         """Let the pen go; an open transaction is aborted."""
         self._publisher.close()
+        self._stop_tail()
+
+    def _check_topic(self, partitions: int) -> None:
+        if partitions != 1:
+            raise HeadraceError(
+                f"{self._weights} has {partitions} partitions; it must have 1: see `headrace topics diff`"
+            )
+        policy = cleanup_policy(self._kafka, self._weights)
+        if policy not in (None, "compact"):
+            raise HeadraceError(
+                f"{self._weights} has cleanup.policy {policy}; it must be compact, or routes are forgotten: "
+                "run `headrace topics apply`"
+            )
+
+    def _stop_tail(self) -> None:
+        if self._tail is not None:
+            self._tail.close()
+        self._tail = None
 
     def _rehearse(self, records: list[Outgoing]) -> tuple[str, ...]:
         outcome = None

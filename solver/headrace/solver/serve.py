@@ -6,7 +6,7 @@ from functools import partial
 from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import SchemaSource
-from headrace.schemas.topics import WEIGHTS, TopicSettings, topic_table
+from headrace.schemas.topics import DECISIONS, WEIGHTS, TopicSettings, topic_table
 from headrace.solver.clocks import stop_watch_us, wall_clock_ms
 from headrace.solver.complaints import Complaints
 from headrace.solver.core.inputs.state_view import INPUT_ROLES, StateFold
@@ -14,6 +14,7 @@ from headrace.solver.glop import Glop
 from headrace.solver.leadership import GroupLeadership, SoleLeadership
 from headrace.solver.ports import Log, Ports
 from headrace.solver.publish import SnapshotWriter
+from headrace.solver.reach import missing
 from headrace.solver.settings import SolverSettings
 from headrace.solver.worker import SolverWorker
 
@@ -53,6 +54,7 @@ def make_worker(
             log=log,
             now_ms=now_ms,
             elapsed_us=stop_watch_us,
+            missing=partial(missing, kafka, [table[role].name for role in (*INPUT_ROLES, WEIGHTS, DECISIONS)]),
         ),
         StateFold(table, registry),
         settings,

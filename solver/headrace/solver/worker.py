@@ -2,7 +2,8 @@
 
     standing by ──leads──► taking the pen ──read to the end──► leading: one tick a period
          ▲                                                        │
-         └──────────────── fenced, or no longer leader ◄──────────┘        a failed write: the pen is taken anew
+         └──────────────── fenced, or no longer leader ◄──────────┘        a failed write, or a record by another
+                                                                           hand: the pen is taken anew
 
 No tick before every input topic has been read to its end. A period that was missed is skipped, not caught up on: the
 newest state is all that counts. Every tick commits, changed or not, since the commit is what extends the validity.
@@ -20,7 +21,8 @@ from headrace.schemas.bus.transactions import Committed, Failed, Fenced
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.weights import Snapshot, SnapshotStatus
 from headrace.solver.core.answer.changes import moved
-from headrace.solver.core.answer.tick_line import tick_line
+from headrace.solver.core.answer.refused import REFUSED
+from headrace.solver.core.answer.tick_line import everything_is_refused, moved_little, tick_line
 from headrace.solver.core.decide import Decided, Waiting, decide
 from headrace.solver.core.inputs.assemble import assemble
 from headrace.solver.core.inputs.state_view import StateFold
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from headrace.schemas.dead_letters import Rejected
     from headrace.schemas.raw import RawRecord
 
+SAY_AGAIN_MS = 10_000
+"""How often it is said again why nothing happens."""
+NEXT_EPOCH_MS = 5_000
+"""An epoch that records by another hand cut short lasts at least this long: each one writes every route."""
 IDLE_S = 0.2
 """Longest wait of one step: how soon a stop or a change of leadership is seen."""
 
@@ -54,7 +60,11 @@ class SolverWorker:
         self._next_tick_ms = 0
         self._empty_ms = 0
         self._publish_us = 0
-        self._said = ""
+        self._said, self._said_ms = "", 0
+        self._asked, self._asked_ms = "", 0
+        self._missing: str | None = None
+        self._pen_ms = 0
+        self._shedding = False
         self._unread: list[RawRecord] = []
 
     def run(self, stopped: Callable[[], bool]) -> None:
@@ -77,9 +87,11 @@ class SolverWorker:
         """Read for at most IDLE_S, then do what is due."""
         self._read()
         if not self._ports.leadership.leads():
-            self._stand_by("standing by: another solver leads, or the group is still forming")
+            self._stand_by()
         elif self._pen is None and (self._unread or not self._ports.inputs.caught_up):
-            self._say_once("reading the input topics to their end")
+            self._say_why("reading the input topics to their end")
+        elif self._pen is not None and self._is_written_over():
+            self._lose_pen()
         elif self._pen is not None or self._take_pen(stopped):
             self._tick_if_due()
 
@@ -118,6 +130,7 @@ class SolverWorker:
             return False
         self._pen, self._previous, self._version = pen, pen.previous, pen.version
         self._next_tick_ms, self._empty_ms = 0, self._ports.now_ms()
+        self._pen_ms = self._empty_ms
         self._said = ""
         self._ports.log.info("solver ready", epoch=pen.epoch, after_version=pen.version)
         return True
@@ -137,8 +150,12 @@ class SolverWorker:
             self._ports.log.error("the solve raised", exc_info=decision.fault)
         if isinstance(decision, Waiting):
             self._empty_ms = tick_ms if decision.nothing_to_solve else self._empty_ms
-            self._say_once(f"waiting: {decision.sentence}")
+            self._say_once(f"waiting: {decision.sentence}", loud=decision.overdue)
             return
+        if decision.without:
+            self._ports.log.warning(
+                "the first snapshot is made without what has not come yet", missing=decision.without
+            )
         self._publish(decision, decided_us - start_us)
 
     def _publish(self, decision: Decided, took_us: int) -> None:
@@ -148,7 +165,6 @@ class SolverWorker:
         self._publish_us = self._ports.elapsed_us() - start_us
         match outcome:
             case Committed():
-                self._said = ""
                 self._say_what_happened(tick, took_us)
                 self._previous, self._version = tick.snapshot, tick.snapshot.commit.version
             case Fenced(reason=reason):
@@ -166,9 +182,17 @@ class SolverWorker:
         turned = self._previous is None or self._previous.commit.status != commit.status
         fields = {"version": commit.version, "epoch": commit.epoch, "took_us": took_us, "publish_us": self._publish_us}
         line = tick_line(tick.record, len(tick.snapshot.routes), took_us)
+        was_shedding, shedding = self._shedding, tick.record.shed_rps > 0
+        self._shedding = shedding
+        if everything_is_refused(tick.record):
+            why = tick.record.sentence
+            told = why.partition(";")[0] if why.startswith(REFUSED) else REFUSED
+            self._say_once(told, loud=True, why=why, **fields)
+            return
+        self._said = ""
         if commit.status is SnapshotStatus.HELD and turned:
             self._ports.log.warning(line, why=commit.sentence, **fields)
-        elif change or turned:
+        elif turned or change.removed or shedding != was_shedding or (change and not moved_little(tick.record)):
             self._ports.log.info(line, why=commit.sentence, moved=change.routes, removed=change.removed, **fields)
         else:
             self._ports.log.debug(line, **fields)
@@ -179,16 +203,38 @@ class SolverWorker:
         if not self._ports.leadership.resign():
             raise FencedError("fenced: another solver took the pen, and solver.leader_election is off")
 
-    def _stand_by(self, sentence: str) -> None:
+    def _is_written_over(self) -> bool:
+        stray = self._ports.writer.stray()
+        if stray is None or self._ports.now_ms() - self._pen_ms < NEXT_EPOCH_MS:
+            return False
+        self._ports.log.warning(
+            "the weights topic holds a record that no solver wrote; readers need all routes anew, so an epoch begins",
+            record=stray,
+        )
+        return True
+
+    def _stand_by(self) -> None:
         if self._pen is not None:
             self._lose_pen()
-        self._say_once(sentence)
+        self._say_why("standing by: another solver leads, or the group is still forming")
 
     def _lose_pen(self) -> None:
         self._ports.writer.close()
         self._pen = None
 
-    def _say_once(self, sentence: str, **fields: object) -> None:
-        if sentence != self._said:
-            self._ports.log.info(sentence, **fields)
+    def _say_why(self, sentence: str) -> None:
+        """Say why nothing happens; the broker is looked for where that may be it."""
+        now_ms = self._ports.now_ms()
+        if sentence != self._asked or now_ms - self._asked_ms >= SAY_AGAIN_MS:
+            self._missing = self._ports.missing()
+            self._asked, self._asked_ms = sentence, now_ms
+        self._say_once(self._missing or sentence, loud=self._missing is not None)
+
+    def _say_once(self, sentence: str, *, loud: bool = False, **fields: object) -> None:
+        """Say it at once, and again while it lasts."""
+        now_ms = self._ports.now_ms()
+        if sentence != self._said or now_ms - self._said_ms >= SAY_AGAIN_MS:
+            say = self._ports.log.warning if loud else self._ports.log.info
+            say(sentence, **fields)
+            self._said_ms = now_ms
         self._said = sentence

@@ -43,6 +43,8 @@ class World:
     leading: bool = True
     may_come_back: bool = True
     fresh: bool = True
+    missing: str | None = None
+    stray_after: int | None = None
     queue: list[RawRecord] = field(default_factory=list)
     pens: list[Pen | NoPen] = field(default_factory=list)
     outcomes: list[Committed | Fenced | Failed | Unsound] = field(default_factory=list)
@@ -85,6 +87,10 @@ class World:
     def close(self) -> None:
         self.closed.append("close")
 
+    def stray(self) -> str | None:
+        """Give a stray record once so many snapshots of the pen's epoch are written."""
+        return None if self.stray_after is None or len(self.written) < self.stray_after else "a tombstone by hand"
+
     # the linear solver
     def solve(self, programs: list[LinearProgram], method: Method) -> tuple[LpFailed, ...]:  # noqa: ARG002 - the port's
         return tuple(LpFailed("NOT_ASKED") for _ in programs)
@@ -117,7 +123,9 @@ def heard(now_ms: int) -> tuple[Record, ...]:
 
 
 def worker_in(world: World, registry: SchemaSource | None = None) -> SolverWorker:
-    ports = Ports(world, world, world, world, world, lambda: world.now_ms, lambda: world.now_ms * 1000)
+    ports = Ports(
+        world, world, world, world, world, lambda: world.now_ms, lambda: world.now_ms * 1000, lambda: world.missing
+    )
     return SolverWorker(ports, StateFold(TOPICS, registry), SETTINGS)
 
 
@@ -160,7 +168,7 @@ def test_a_line_is_told_when_something_moved_and_whispered_when_nothing_did() ->
     run(worker_in(world), world, START_MS + 1_000)
     assert world.events("info") == [
         "solver ready",
-        "version 1: 1 route, 250 RPS planned on 280, moved 4.1 RPS, optimal in 0 ms",
+        "version 1: 1 route, 250 RPS planned of 280 RPS capacity, moved 4.1 RPS, optimal in 0 ms",
     ]
     assert [event.partition(":")[0] for event in world.events("debug")] == ["version 2", "version 3"]
 
@@ -173,6 +181,60 @@ def test_nothing_is_decided_before_every_input_topic_was_read_to_its_end() -> No
     world.caught_up = True
     run(worker, world, START_MS + 3_000)
     assert world.written
+
+
+def test_it_says_whether_the_broker_or_the_topics_are_missing_or_another_leads_at_once_and_every_ten_seconds() -> None:
+    world = World(leading=False, missing="broker 127.0.0.1:9 does not answer")
+    worker = worker_in(world)
+    worker.step(never)
+    assert world.said == [("warning", "broker 127.0.0.1:9 does not answer")]
+    run(worker, world, START_MS + 20_500)
+    assert world.events("warning") == ["broker 127.0.0.1:9 does not answer"] * 3
+    world.missing = None
+    run(worker, world, START_MS + 31_000)
+    assert world.events("info") == ["standing by: another solver leads, or the group is still forming"]
+
+
+def test_a_leader_whose_topics_are_missing_says_so_too() -> None:
+    world = World(caught_up=False, missing="topics missing: run `headrace topics apply` (fleet)")
+    worker_in(world).step(never)
+    assert world.events("warning") == ["topics missing: run `headrace topics apply` (fleet)"]
+
+
+def test_a_record_that_no_solver_wrote_begins_an_epoch_but_not_one_after_the_other() -> None:
+    world = World(pens=[Pen(1, 0, None), Pen(2, 9, None), Pen(3, 99, None)], stray_after=2)
+    run(worker_in(world), world, START_MS + 12_000)
+    epochs = [tick.snapshot.commit.epoch for tick in world.written]
+    assert sorted(set(epochs)) == [1, 2, 3]
+    assert epochs.count(1) * SETTINGS.period_ms >= 5_000
+    assert epochs.count(2) * SETTINGS.period_ms >= 4_500
+    assert len(world.events("warning")) == 2
+
+
+def test_a_move_of_little_traffic_is_whispered(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = iter(range(500_000, 600_000))
+
+    def solve(_p: Problem, previous: Snapshot | None, _s: SolverSettings, _lp: World, at: TickStamp) -> Tick:
+        ppm = next(weights)
+        tick = tick_of({"A|m|default": {"e1": ppm, "e2": 1_000_000 - ppm}}, at, previous)
+        return replace(tick, record=replace(tick.record, demand_rps=250.0, moved_rps=1.2))
+
+    monkeypatch.setattr(decide_module, "solve_tick", solve)
+    world = World(pens=[Pen(1, 0, None)])
+    run(worker_in(world), world, START_MS + 1_500)
+    assert len(world.events("debug")) == 3
+
+
+def test_a_tick_that_refuses_everything_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    def solve(_p: Problem, previous: Snapshot | None, _s: SolverSettings, _lp: World, at: TickStamp) -> Tick:
+        sentence = f"100 % refused: of 1 engines 1 UNHEALTHY; {at.version}.0 RPS asked for; 0.0 RPS moved"
+        tick = tick_of({"A|m|default": {"e1": 1_000_000}}, at, previous, SnapshotStatus.OPTIMAL, sentence)
+        return replace(tick, record=replace(tick.record, demand_rps=9.0, shed_rps=9.0))
+
+    monkeypatch.setattr(decide_module, "solve_tick", solve)
+    world = World(pens=[Pen(1, 0, None)])
+    run(worker_in(world), world, START_MS + 3_000)
+    assert world.events("warning") == ["100 % refused: of 1 engines 1 UNHEALTHY"]
 
 
 def test_without_engines_it_says_so_once_and_waits() -> None:
