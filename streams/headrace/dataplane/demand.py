@@ -85,7 +85,7 @@ class DemandCounter:
         if len(self._pending) >= MAX_PENDING or not is_instant(now_ms):
             self.dropped += 1
             return
-        self._pending.append((model, request_class, now_ms, rejected, retry))
+        self._pending.append((model, request_class, now_ms, bool(rejected), bool(retry)))
 
     def close(self, now_ms: int, *, stepped: bool = False) -> tuple[Demand, ...]:
         """Give the periods that ended at or before `now_ms` and were not given yet, by period and route.
@@ -149,8 +149,8 @@ class DemandCounter:
             return
         counts = route.by_period.setdefault(max(period, first), _Counts())
         counts.offered += not request.retry
-        counts.rejected += bool(request.rejected and not request.retry)
-        counts.retries += bool(request.retry)
+        counts.rejected += request.rejected and not request.retry
+        counts.retries += request.retry
 
     def _route(self, model: object, request_class: object) -> _Route | None:
         if not (isinstance(model, str) and isinstance(request_class, str)):

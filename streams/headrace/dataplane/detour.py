@@ -12,7 +12,7 @@ left out; 1 where the session was let go before and stays where it went.
 from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import xxhash
 
@@ -21,6 +21,8 @@ from headrace.dataplane.decision import Decision, DecisionReason
 from headrace.dataplane.rendezvous import Candidates
 from headrace.dataplane.route_table import RouteTable
 from headrace.schemas.weights import PPM
+
+MANY_EXCLUDED: Final = 64
 
 
 class Asked(NamedTuple):
@@ -139,6 +141,19 @@ def _by_weight(table: RouteTable, point: int, out: LeftOut) -> Decision:
     if fallback is not None:
         return fallback
     return table.all_down if all_among(out.view.down, table.weighted, table.fallback) else table.no_other_engine
+
+
+def excluded(exclude: Collection[str], table: RouteTable | None = None) -> Collection[str]:
+    """Give the engines that a caller excludes: a text is one; of very many only those that the route has.
+
+    Raises:
+        TypeError: it cannot name engines.
+    """
+    if isinstance(exclude, str):
+        return (exclude,)
+    if isinstance(exclude, bytes | bytearray | memoryview):
+        raise TypeError("exclude is of bytes; engines' names are texts")
+    return exclude if table is None or len(exclude) <= MANY_EXCLUDED else table.engines.intersection(exclude)
 
 
 def all_among(down: AbstractSet[str], *candidates: Candidates) -> bool:

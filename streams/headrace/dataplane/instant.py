@@ -21,3 +21,14 @@ def is_instant(now_ms: Any) -> bool:  # noqa: ANN401 - judging any object is wha
     except TypeError:
         return False
     return True
+
+
+def checked_instant(now_ms: int) -> int:
+    """Give it back.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if type(now_ms) is not int and not is_instant(now_ms):
+        raise TypeError(f"now_ms is {now_ms!r}; milliseconds since the epoch")
+    return now_ms

@@ -22,6 +22,8 @@ class Retry(StrEnum):
     """Retries have reached their share of the traffic, or the fleet is too full for any."""
     UNKNOWN_ROUTE = "UNKNOWN_ROUTE"
     """There are no weights for the route, so nothing says that the fleet could bear it."""
+    INVALID_REQUEST = "INVALID_REQUEST"
+    """The arguments are not of the types they should be."""
 
     def __bool__(self) -> bool:
         return self is Retry.GRANTED

@@ -18,10 +18,11 @@ import xxhash
 
 from headrace.dataplane.decision import Decision, DecisionReason, Outcome
 from headrace.dataplane.demand import DemandCounter
-from headrace.dataplane.detour import Asked, all_among, detour
+from headrace.dataplane.detour import Asked, all_among, detour, excluded
 from headrace.dataplane.guards.contract import AttemptOutcome, Sample
 from headrace.dataplane.guards.ejection import Ejection
 from headrace.dataplane.installation import Installation, NotInstalled, RouteName, install
+from headrace.dataplane.instant import checked_instant
 from headrace.dataplane.latencies import LatencyCounter
 from headrace.dataplane.live_route import LiveRoute
 from headrace.dataplane.rendezvous import Candidates
@@ -53,6 +54,7 @@ class Router:
     Attributes:
         demand: counts of the requests reported, for `headrace.dataplane.reporter` to publish.
         latencies: the latencies reported, likewise.
+        invalid: calls with arguments of other types; each was INVALID_REQUEST, or had no effect.
     """
 
     def __init__(self, settings: DataPlaneSettings, cluster: str) -> None:
@@ -61,6 +63,7 @@ class Router:
         self.cluster = cluster
         self.demand = DemandCounter(cluster, settings.source, settings.demand_period_ms)
         self.latencies = LatencyCounter(settings.source)
+        self.invalid = 0
         self._installed: Installation | None = None
         self._watch = Watch(settings, f"{cluster}|{settings.source}")
         self._down = self._watch.down
@@ -93,7 +96,10 @@ class Router:
 
     def set_health(self, engine_id: str, up: bool) -> None:  # noqa: FBT001 - reads as a sentence: set_health("a", True)
         """Say that an engine is down, or up again; it holds until said otherwise, over whatever snapshots say."""
-        self._watch.set_health(engine_id, up=up)
+        try:
+            self._watch.set_health(engine_id, up=up)
+        except Exception:  # noqa: BLE001 - as in `route`
+            self.invalid += 1
 
     def is_down(self, engine_id: str) -> bool:
         """Say whether an engine was called down."""
@@ -138,12 +144,13 @@ class Router:
                 requests are spread by the weights, each by itself.
             tier: 0 = shed last; None is the route's own.
             hint: an engine that has the session's cache, taken if it has a weight and is not left out.
-            exclude: engines that were tried already.
+            exclude: engines that were tried already; a text is one engine.
             established: whether the conversation has begun before; those are shed and moved after new ones. None:
                 not known.
             now_ms: the caller's wall clock.
         """
         try:
+            now_ms = now_ms if type(now_ms) is int else checked_instant(now_ms)
             point = self._point(key)
             installed = self._installed
             if installed is None:
@@ -152,7 +159,8 @@ class Router:
             if table is None:
                 return self._refused[DecisionReason.UNKNOWN_ROUTE]
             if now_ms >= installed.commit.valid_until_ms:
-                return self._by_stale_snapshot(table, Asked(point, bool(key), None, exclude), now_ms)
+                asked = Asked(point, bool(key), None, excluded(exclude, table))
+                return self._by_stale_snapshot(table, asked, now_ms)
             if established is not None:
                 self._see(table, established=established)
             if table.shed_below and point >> _SHED_SHIFT < self._shed_limit(table, tier, established=established):
@@ -164,8 +172,10 @@ class Router:
                 known = self._known_way(table, point, decision.engine_id, now_ms, new=established is False)
                 if known is not None:
                     return known
-            return self._guarded(table, Asked(point, bool(key), hint, exclude, established), now_ms)
+            out = exclude if exclude == () else excluded(exclude, table)
+            return self._guarded(table, Asked(point, bool(key), hint, out, established), now_ms)
         except Exception:  # noqa: BLE001 - the data plane never raises into the gateway
+            self.invalid += 1
             return self._refused[DecisionReason.INVALID_REQUEST]
 
     def report(  # noqa: PLR0913 - what is known of a request when it is over; a caller gives what it knows
@@ -183,22 +193,30 @@ class Router:
 
         A gateway that does not call `end` may give here what became of it, for the guards; not both.
         """
-        routed = decision.outcome is Outcome.ROUTED
-        self.demand.count(model, request_class, now_ms, rejected=not routed, retry=retry)
-        table, live = self._known(model, request_class)
-        if table is not None and live is not None and routed and not retry:
-            live.budget.earn(table.weights.retry_ratio)
-        if decision.reason is DecisionReason.THROTTLED and table is not None:
-            self._watch.experience.keep_back(table.ppm, now_ms)
-        if outcome is not None and decision.engine_id is not None:
-            self._learn(model, request_class, decision.engine_id, Sample(outcome, ttft_s), now_ms, begun=False)
+        try:
+            routed = decision.outcome is Outcome.ROUTED
+            checked_instant(now_ms)
+            self.demand.count(model, request_class, now_ms, rejected=not routed, retry=retry)
+            table, live = self._known(model, request_class)
+            if table is not None and live is not None and routed and not retry:
+                live.budget.earn(table.weights.retry_ratio)
+            if decision.reason is DecisionReason.THROTTLED and table is not None:
+                self._watch.experience.keep_back(table.ppm, now_ms)
+            if outcome is not None and decision.engine_id is not None:
+                sample = Sample(AttemptOutcome(outcome), ttft_s)
+                self._learn(model, request_class, decision.engine_id, sample, now_ms, begun=False)
+        except Exception:  # noqa: BLE001 - as in `route`
+            self.invalid += 1
 
     def begin(self, model: str, request_class: str, decision: Decision, *, now_ms: int) -> None:
         """Note that an attempt is sent to the decision's engine: each one is to be ended once."""
-        live = self._live.get((model, request_class))
-        if live is not None and decision.engine_id is not None:
-            live.in_flight.begin(decision.engine_id)
-            self._watch.begin(decision.engine_id, live, now_ms)
+        try:
+            live = self._live.get((model, request_class))
+            if live is not None and decision.engine_id is not None:
+                live.in_flight.begin(decision.engine_id)
+                self._watch.begin(decision.engine_id, live, checked_instant(now_ms))
+        except Exception:  # noqa: BLE001 - as in `route`
+            self.invalid += 1
 
     def end(  # noqa: PLR0913 - what is known of an attempt when it is over; a caller gives what it knows
         self,
@@ -212,26 +230,34 @@ class Router:
         now_ms: int,
     ) -> None:
         """Note that an attempt is over, and let the guards learn from it; latencies as seen from here."""
-        if decision.engine_id is None:
-            return
-        self.latencies.note(decision.engine_id, model, ttft_s, tbot_s, now_ms)
-        live = self._live.get((model, request_class))
-        begun = live is not None and live.in_flight.end(decision.engine_id)
-        if live is not None and begun:
-            self._watch.look_at_crowd(live)
-        self._learn(model, request_class, decision.engine_id, Sample(outcome, ttft_s), now_ms, begun=begun)
+        try:
+            if decision.engine_id is None:
+                return
+            live = self._live.get((model, request_class))
+            begun = live is not None and live.in_flight.end(decision.engine_id)
+            if live is not None and begun:
+                self._watch.look_at_crowd(live)
+            self.latencies.note(decision.engine_id, model, ttft_s, tbot_s, checked_instant(now_ms))
+            sample = Sample(AttemptOutcome(outcome), ttft_s)
+            self._learn(model, request_class, decision.engine_id, sample, now_ms, begun=begun)
+        except Exception:  # noqa: BLE001 - as in `route`
+            self.invalid += 1
 
     def may_retry(self, model: str, request_class: str, tried: Collection[str]) -> Retry:
         """Ask to send a failed request again, before its first byte, to another engine: `route(exclude=tried)`.
 
         Spends one retry of the route's budget where GRANTED. One retry at most: with two engines tried it is refused.
         """
-        if len(tried) > 1:
-            return Retry.ALREADY_RETRIED
-        table, live = self._known(model, request_class)
-        if table is None or live is None:
-            return Retry.UNKNOWN_ROUTE
-        return live.budget.spend(table.weights.retry_ratio)
+        try:
+            if not isinstance(tried, str) and len(tried) > 1:
+                return Retry.ALREADY_RETRIED
+            table, live = self._known(model, request_class)
+            if table is None or live is None:
+                return Retry.UNKNOWN_ROUTE
+            return live.budget.spend(table.weights.retry_ratio)
+        except Exception:  # noqa: BLE001 - as in `route`
+            self.invalid += 1
+            return Retry.INVALID_REQUEST
 
     def _known(self, model: str, request_class: str) -> tuple[RouteTable | None, LiveRoute | None]:
         installed, name = self._installed, (model, request_class)
@@ -304,7 +330,7 @@ class Router:
         configured = self._configured.get(model)
         if configured is None:
             return self._refused[DecisionReason.NO_SNAPSHOT]
-        decision = configured.pick(point, self._down.union(exclude), DecisionReason.FALLBACK_CONFIGURED)
+        decision = configured.pick(point, self._down.union(excluded(exclude)), DecisionReason.FALLBACK_CONFIGURED)
         if decision is not None:
             return decision
         all_down = all_among(self._down, configured)

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from dataplane_inputs import CLUSTER, MODEL, NOW_MS, TICK_MS, TTL_MS, route_weights, shares, snapshot
-from headrace.dataplane import Decision, DecisionReason, Outcome, Router
+from headrace.dataplane import AttemptOutcome, Decision, DecisionReason, Outcome, Router
+from headrace.dataplane.retry_budget import Retry
 from headrace.dataplane.settings import DataPlaneSettings, FallbackEngine
 from headrace.dataplane.staleness import Staleness
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.weights import RouteWeights
 
 KEYS = [f"session-{i}" for i in range(2_000)]
+ENDED: dict[str, Any] = {"outcome": AttemptOutcome.OK, "now_ms": NOW_MS}
 PAST_TTL_MS = TICK_MS + TTL_MS
 
 
@@ -285,7 +287,13 @@ def test_any_text_or_bytes_is_a_session(key: object) -> None:
         {"model": ["m"]},
         {"request_class": {}},
         {"exclude": None},
+        {"exclude": b"a"},
+        {"exclude": [["a"]]},
         {"now_ms": None},
+        {"now_ms": float("nan")},
+        {"now_ms": float("inf")},
+        {"now_ms": True},
+        {"now_ms": str(NOW_MS)},
         {"hint": []},
     ],
 )
@@ -293,6 +301,77 @@ def test_arguments_of_other_types_are_an_invalid_request_never_an_exception(argu
     made = router(route_weights(shares(a=1, b=1)))
     decision = made.route(**({"model": MODEL, "now_ms": NOW_MS} | arguments))
     assert (decision.outcome, decision.reason) == (Outcome.REFUSED, DecisionReason.INVALID_REQUEST)
+    assert made.invalid == 1
+
+
+@pytest.mark.parametrize("snapshots", [0, 1])
+def test_an_engine_named_by_itself_is_excluded_and_not_its_letters(snapshots: int) -> None:
+    routes = [route_weights(shares(a=1, bc=1))] * snapshots
+    made = router(*routes, fallback={MODEL: (FallbackEngine("a"), FallbackEngine("bc"))})
+    for key in KEYS[:50]:
+        home = str(ask(made, key).engine_id)
+        assert ask(made, key, exclude=home).engine_id not in (home, None)
+        assert ask(made, key, exclude=home) == ask(made, key, exclude=[home])
+
+
+def test_very_many_excluded_engines_are_those_of_them_that_the_route_has() -> None:
+    made = router(route_weights(shares(a=2, b=1, c=1), fallback=shares(d=1)))
+    others = [f"engine-{i}" for i in range(100_000)]
+    for key in KEYS[:5]:
+        assert ask(made, key, exclude=["a", *others]) == ask(made, key, exclude=["a"])
+    assert ask(made, exclude=["a", "b", "c", *others]).engine_id == "d"
+    assert ask(made, exclude=["a", "b", "c", "d", *others]).reason is DecisionReason.NO_OTHER_ENGINE
+
+
+class Hostile:
+    """Raises whatever it is asked."""
+
+    __hash__ = None  # type: ignore[assignment] - the point
+
+    def __eq__(self, _: object) -> bool:
+        raise RuntimeError("as it happens")
+
+    __bool__ = __len__ = __iter__ = __index__ = __eq__  # type: ignore[assignment] - the point
+
+
+ODD: list[Any] = [None, True, 1.5, float("nan"), "", b"x", "\ud800", [], {}, (), object(), Hostile(), 2**70, -1]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=[type(odd).__name__ for odd in ODD])
+def test_no_call_raises_whatever_it_is_given_and_the_router_goes_on(odd: Any) -> None:  # noqa: ANN401 - the point
+    made = router(route_weights(shares(a=1, b=1)))
+    usual = {"model": MODEL, "request_class": "default", "decision": ask(made), "now_ms": NOW_MS}
+    calls: list[tuple[Any, dict[str, Any]]] = [
+        (made.report, usual | {"retry": False, "outcome": AttemptOutcome.OK, "ttft_s": 0.1}),
+        (made.begin, usual),
+        (made.end, usual | {"outcome": AttemptOutcome.ERROR, "ttft_s": 0.1, "tbot_s": 0.1}),
+        (made.may_retry, {"model": MODEL, "request_class": "default", "tried": ["a"]}),
+        (made.set_health, {"engine_id": "z", "up": False}),
+    ]
+    for call, arguments in calls:
+        for name in arguments:
+            call(**(arguments | {name: odd}))
+    assert made.invalid > 0
+    assert ask(made).outcome is Outcome.ROUTED
+    made.report(MODEL, "default", ask(made), now_ms=NOW_MS)
+    assert sum(record.offered for record in made.demand.close(NOW_MS + 1_000)) > 0
+
+
+def test_an_attempt_ended_with_odd_arguments_is_no_longer_under_way() -> None:
+    made = router(route_weights({"a": 1_000_000}))
+    for odd in ({"now_ms": None}, {"outcome": "FINE"}, {"ttft_s": "quick"}):
+        decision = ask(made)
+        made.begin(MODEL, "default", decision, now_ms=NOW_MS)
+        made.end(**({"model": MODEL, "request_class": "default", "decision": decision} | ENDED | odd))
+        assert made.in_flight(MODEL, "default", "a") == 0
+    assert made.invalid == 3
+
+
+def test_a_retry_is_asked_for_with_the_engine_by_itself_too() -> None:
+    made = router(route_weights(shares(engine=1, b=1), retry_ratio=0.1))
+    assert made.may_retry(MODEL, "default", "engine") is Retry.GRANTED
+    assert made.may_retry(MODEL, "default", None) is Retry.INVALID_REQUEST  # type: ignore[arg-type] - the point
+    assert not Retry.INVALID_REQUEST
 
 
 def test_a_router_says_everything_that_is_wrong_with_its_settings_at_once() -> None:
