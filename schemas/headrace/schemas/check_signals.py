@@ -19,6 +19,8 @@ MAX_AHEAD_MS = 60_000
 MAX_DISTRIBUTIONS = 1024
 MAX_SECONDS = 1e7
 MAX_COUNT = 10**12
+MAX_REPLICAS = 2**31 - 1
+"""What an Avro `int` holds: the state's own fields could not say more."""
 
 _Problem = tuple[RejectReason, str]
 
@@ -93,7 +95,7 @@ def _status(status: EngineStatus) -> Iterator[_Problem]:
     for name in ("replicas_desired", "replicas_ready", "replicas_reporting"):
         replicas: int | None = getattr(status, name)
         if replicas is not None:
-            yield from _count(f"status.{name}", replicas)
+            yield from _count(f"status.{name}", replicas, MAX_REPLICAS)
     for name, bound in (("running", 1e9), ("waiting", 1e9), ("kv_usage", 1.0)):
         value: float | None = getattr(status, name)
         if value is not None:
@@ -140,11 +142,11 @@ def _period(start_ms: int, end_ms: int, timestamp_ms: int) -> Iterator[_Problem]
         )
 
 
-def _count(name: str, value: int) -> Iterator[_Problem]:
+def _count(name: str, value: int, bound: int = MAX_COUNT) -> Iterator[_Problem]:
     if value < 0:
         yield RejectReason.NEGATIVE, f"{name} is {value}; at least 0"
-    elif value > MAX_COUNT:
-        yield RejectReason.OUT_OF_RANGE, f"{name} is {value}; at most {MAX_COUNT}"
+    elif value > bound:
+        yield RejectReason.OUT_OF_RANGE, f"{name} is {value}; at most {bound}"
 
 
 def _seconds(name: str, value: float, bound: float) -> Iterator[_Problem]:

@@ -1,8 +1,10 @@
 import math
+from dataclasses import replace
 
 import pytest
 
 from headrace.schemas.check_state import check_state
+from headrace.schemas.codec import encode
 from headrace.schemas.histogram import RELATIVE_ERROR, pack
 from headrace.schemas.signals import Distribution, EngineSignals, EngineStatus, Health, Metric, Vantage
 from headrace.schemas.state import EngineState, Invalid
@@ -188,6 +190,60 @@ def test_series_beyond_the_bound_are_dropped_and_the_state_says_so() -> None:
     assert state.filled == ("SERIES_DROPPED",)
     resumed = fold_engine(state, signals(3_000), 2, 0, SETTINGS)
     assert resumed.filled == ("SERIES_DROPPED",)
+
+
+def test_a_series_without_an_entry_in_the_window_gives_its_place_to_a_new_one() -> None:
+    first = signals(1_000, *(ttft(0.1, model=f"old-{j}") for j in range(1_024)))
+    other = signals(2_000, ttft(0.2, model="old-7"), ttft(0.3, model="new"))
+    crowded = folded(first, other)
+    assert crowded.filled == ("SERIES_DROPPED",)
+    assert "new" not in {latency.model for latency in crowded.latencies}
+    later = replace(other, period_start_ms=12_000, period_end_ms=13_000)
+    for state in (folded(first, other, signals(12_000), later), _one_by_one(first, other, signals(12_000), later)):
+        assert (len(state.latencies), state.filled) == (1_024, ())
+        smoothed = {latency.model: latency.smoothed_s for latency in state.latencies}
+        assert smoothed["new"] == 0.3
+        assert "old-0" not in smoothed
+        assert smoothed["old-7"] is not None
+
+
+def test_a_state_is_bounded_its_oldest_histograms_go_first_and_it_says_so() -> None:
+    wide = (10**9,) * 320
+    many = [
+        signals(1_000 * second, *(
+            Distribution(f"lora-{i}", metric, 10**9 * 320, 1.0, None, None, 0, -160, wide)
+            for i in range(256) for metric in (Metric.TTFT, Metric.TBOT, Metric.E2E, Metric.QUEUE)
+        ))
+        for second in range(1, 13)
+    ]  # fmt: skip
+    state = folded(*many)
+    assert len(encode(state)) < 4 * 1024 * 1024
+    assert state.filled == ("HISTOGRAMS_DROPPED",)
+    assert {latency.count for latency in state.latencies} == {10 * 10**9 * 320}
+    assert encode(state) == encode(_one_by_one(*many))
+    after = folded(*many, *(signals(1_000 * second, ttft(0.1)) for second in range(13, 24)))
+    assert after.filled == ()
+
+
+def test_entries_without_histograms_are_bounded_too_and_the_oldest_go_first() -> None:
+    long = StreamsSettings(window_ms=120_000)
+    one = signals(1_000, *(ttft(model=f"m{j}") for j in range(1_000)))
+    thin = [
+        replace(each, distributions=tuple(replace(d, count=1, sum_s=0.5) for d in each.distributions))
+        for each in (replace(one, period_start_ms=1_000 * i, period_end_ms=1_000 * i + 1_000) for i in range(60))
+    ]
+    state = folded(*thin, settings=long)
+    assert len(encode(state)) < 4 * 1024 * 1024
+    assert state.filled == ("SERIES_DROPPED",)
+    assert {latency.mean_s for latency in state.latencies} == {0.5}
+
+
+def _one_by_one(*sequence: EngineSignals) -> EngineState:
+    state = None
+    for offset, each in enumerate(sequence):
+        state = fold_engine(state, each, offset, each.period_end_ms + 5, SETTINGS)
+    assert state is not None
+    return state
 
 
 def test_large_counts_survive_packing() -> None:

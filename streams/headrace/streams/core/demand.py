@@ -61,13 +61,14 @@ class DemandAccumulator:
         known = cls(state.route, settings)
         try:
             known._read(state.panes)
-        except packing.PackingError:
+        except packing.UNREADABLE:
             known = cls(state.route, settings)
         known.window.progress = Progress.resume(
             state.last_signal_ms, state.signal_timestamp_ms, state.late, state.applied_offset
         )
         if known.window.open_from is None:
             known.window.close()
+        known.window.evict()
         return known
 
     def apply(self, demand: Demand, offset: int, timestamp_ms: int) -> Outcome:

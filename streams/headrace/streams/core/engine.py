@@ -7,11 +7,12 @@
   so signals of several sources, or out of order within the grace, give the same value in any order.
 * The status is the one with the newest period end; of several with the same, the last that came.
 * Count 0 is no traffic: it covers the window, and leaves latencies as they are.
+* A state is bounded: MAX_SERIES series, of which one without an entry in the window gives its place to a new one, and
+  MAX_ENTRY_BYTES of entries, of which the oldest panes' histograms are dropped first, then the oldest entries.
 * Latencies seen from a GATEWAY or CLIENT include the network, which the program adds itself, and a gateway speaks on
   for an engine that is silent: such signals are kept apart. Only their offset is taken note of.
 """
 
-import math
 import struct
 from itertools import starmap
 
@@ -19,17 +20,21 @@ from headrace.schemas.signals import EngineSignals, EngineStatus, Health, Metric
 from headrace.schemas.state import EngineState, Invalid, LatencyState
 from headrace.streams.core import packing
 from headrace.streams.core.panes import Cover, PaneGrid, covered, covered_ms
-from headrace.streams.core.series import METRICS, Entry, Series, read_entry
+from headrace.streams.core.series import METRICS, Entry, Series, latency_of, read_entry
 from headrace.streams.core.smoothing import Smoothed, smooth
 from headrace.streams.core.window import Outcome, Progress, Window
 from headrace.streams.settings import StreamsSettings
 
 MAX_SERIES = 1024
 """Most (model, metric) pairs that one engine's state holds; what is beyond is dropped, and the state says so."""
+MAX_ENTRY_BYTES = 2 * 1024 * 1024
+"""Most bytes of entries in one engine's panes: with all the rest, a state is far below its topic's limit."""
 STATUS_HELD = "STATUS_HELD"
 """Rule: the newest signal had no status; the status of an older period is shown."""
 SERIES_DROPPED = "SERIES_DROPPED"
-"""Rule: the engine named more than MAX_SERIES series; the newest ones are not in the state."""
+"""Rule: the newest signal with latencies named more series, or larger ones, than a state holds; some are not in it."""
+HISTOGRAMS_DROPPED = "HISTOGRAMS_DROPPED"
+"""Rule: histograms of the window were larger than MAX_ENTRY_BYTES; quantiles are those of what is left."""
 
 _NO_STATUS = EngineStatus(Health.UNKNOWN, None, None, None, None, None, None)
 _KEPT_APART = (Vantage.GATEWAY, Vantage.CLIENT)
@@ -69,6 +74,7 @@ class EngineAccumulator:
         self.status_end_ms = -1
         self.dropped = False
         self.period_ms: int | None = None
+        self.entry_bytes = 0
         self._number: dict[tuple[str, Metric], int] = {}
         self._names: list[bytes] = []
 
@@ -78,7 +84,7 @@ class EngineAccumulator:
         known = cls(state.engine_id, settings)
         try:
             known._read(state)
-        except (packing.PackingError, IndexError, ValueError):  # the last two: numbers that point at nothing
+        except packing.UNREADABLE:
             known = cls(state.engine_id, settings)
         seen = state.invalid is not Invalid.NO_SIGNAL_YET
         known.window.progress = Progress.resume(
@@ -86,6 +92,7 @@ class EngineAccumulator:
         )
         if seen and known.window.open_from is None:
             known.window.close()
+        known._evict()
         known.status = EngineStatus(
             state.health,
             state.replicas_desired,
@@ -113,15 +120,14 @@ class EngineAccumulator:
             self.period_ms = signals.period_end_ms - signals.period_start_ms
         self._cover(signals.period_start_ms, signals.period_end_ms)
         self._count(signals)
+        self._bound()
         if signals.status is not None and signals.period_end_ms >= self.status_end_ms:
             self.status, self.status_end_ms = signals.status, signals.period_end_ms
         for index, pane in window.close():
             for number, entry in pane.entries.items():
                 series = self.series[number]
                 series.base = self._smooth(series.base, entry, window.grid.end_ms(index))
-        for pane in window.evict():
-            for number, entry in pane.entries.items():
-                self.series[number].remove(entry)
+        self._evict()
         return outcome
 
     def state(self) -> EngineState:
@@ -145,7 +151,7 @@ class EngineAccumulator:
             kv_usage=status.kv_usage,
             latencies=self._latencies(panes),
             coverage=coverage,
-            filled=self._filled(),
+            filled=self._filled(panes),
             invalid=self._invalid(coverage),
             late=progress.late,
             applied_offset=progress.applied_offset,
@@ -172,23 +178,73 @@ class EngineAccumulator:
 
     def _count(self, signals: EngineSignals) -> None:
         pane = self._pane(self.window.grid.index(signals.period_end_ms))
+        named = {(distribution.model, distribution.metric) for distribution in signals.distributions}
+        new = sum(name not in self._number for name in named)
+        idle = self._idle(named) if len(self.series) + new > MAX_SERIES else []
+        self.dropped = self.dropped and not signals.distributions
         for distribution in signals.distributions:
-            number = self._numbered(distribution.model, distribution.metric)
+            number = self._numbered(distribution.model, distribution.metric, idle)
             if number is None or distribution.count == 0:
                 continue
             entry = Entry.of(distribution)
             self.series[number].add(entry)
             before = pane.entries.get(number)
             pane.entries[number] = entry if before is None else before.merged(entry)
+            self.entry_bytes += pane.entries[number].size - (0 if before is None else before.size)
             pane.packed = None
 
-    def _numbered(self, model: str, metric: Metric) -> int | None:
+    def _idle(self, named: set[tuple[str, Metric]]) -> list[int]:
+        """Give the series that the window and a signal have nothing of; the one that was smoothed longest ago last."""
+        used = {number for pane in self.window.panes.values() for number in pane.entries}
+        idle = [
+            number
+            for number, series in enumerate(self.series)
+            if number not in used and (series.model, series.metric) not in named
+        ]
+        return sorted(idle, key=lambda number: (self._smoothed_at_ms(number), number), reverse=True)
+
+    def _smoothed_at_ms(self, number: int) -> int:
+        base = self.series[number].base
+        return -1 if base is None else base.at_ms
+
+    def _bound(self) -> None:
+        """Drop histograms, and then entries, of the oldest panes, until what is left is within MAX_ENTRY_BYTES."""
+        for drop in (False, True):
+            for _, pane in self.window.ordered():
+                for number, entry in list(pane.entries.items()):
+                    if self.entry_bytes <= MAX_ENTRY_BYTES:
+                        return
+                    self.series[number].remove(entry)
+                    thin = entry.thin() if entry.counts else entry
+                    if drop:
+                        self.dropped = True
+                        del pane.entries[number]
+                        self.entry_bytes -= entry.size
+                    else:
+                        pane.entries[number] = thin
+                        self.series[number].add(thin)
+                        self.entry_bytes -= entry.size - thin.size
+                    pane.packed = None
+
+    def _evict(self) -> None:
+        for pane in self.window.evict():
+            for number, entry in pane.entries.items():
+                self.series[number].remove(entry)
+                self.entry_bytes -= entry.size
+
+    def _numbered(self, model: str, metric: Metric, idle: list[int]) -> int | None:
         number = self._number.get((model, metric))
-        if number is None:
-            if len(self.series) >= MAX_SERIES:
-                self.dropped = True
-                return None
-            number = self._number_next(Series(model, metric))
+        if number is not None:
+            return number
+        if len(self.series) < MAX_SERIES:
+            return self._number_next(Series(model, metric))
+        if not idle:
+            self.dropped = True
+            return None
+        number = idle.pop()
+        del self._number[self.series[number].model, self.series[number].metric]
+        self._number[model, metric] = number
+        self.series[number], self._names[number] = Series(model, metric), model.encode()
         return number
 
     def _number_next(self, series: Series) -> int:
@@ -212,12 +268,14 @@ class EngineAccumulator:
             at_ms = min(self.window.grid.end_ms(index), self.window.watermark_ms)
             for number, entry in pane.entries.items():
                 smoothed[number] = self._smooth(smoothed[number], entry, at_ms)
-        found = starmap(_latency, zip(self.series, entries, smoothed, strict=True))
+        found = starmap(latency_of, zip(self.series, entries, smoothed, strict=True))
         return tuple(sorted(found, key=lambda latency: (latency.model, latency.metric)))
 
-    def _filled(self) -> tuple[str, ...]:
+    def _filled(self, panes: list[tuple[int, EnginePane]]) -> tuple[str, ...]:
         held = 0 <= self.status_end_ms < self.window.watermark_ms
-        return (SERIES_DROPPED,) * self.dropped + (STATUS_HELD,) * held
+        thinned = any(entry.thinned for _, pane in panes for entry in pane.entries.values())
+        found = {SERIES_DROPPED: self.dropped, HISTOGRAMS_DROPPED: thinned, STATUS_HELD: held}
+        return tuple(rule for rule, applies in found.items() if applies)
 
     def _invalid(self, coverage: float) -> Invalid:
         if self.window.progress.watermark_ms is None:
@@ -260,32 +318,9 @@ class EngineAccumulator:
                 number, entry = read_entry(reader)
                 pane.entries[number] = entry
                 self.series[number].add(entry)
+                self.entry_bytes += entry.size
             pane.packed = reader.packed[start : reader.at]
         reader.end()
-
-
-def _latency(series: Series, entries: list[Entry], smoothed: Smoothed | None) -> LatencyState:
-    count, sum_s = 0, 0.0
-    low, high = math.inf, 0.0
-    for entry in entries:
-        count += entry.observations
-        sum_s += entry.sum_s
-        # A bucket's middle is kept inside what was measured, where every pane measured its minimum or maximum.
-        low = min(low, 0.0 if entry.min_s is None else entry.min_s)
-        high = max(high, math.inf if entry.max_s is None else entry.max_s)
-    p50, p95, p99 = (
-        (None, None, None) if (found := series.quantiles()) is None else (max(min(q, high), low) for q in found)
-    )
-    return LatencyState(
-        model=series.model,
-        metric=series.metric,
-        count=count,
-        mean_s=sum_s / count if count else None,
-        smoothed_s=None if smoothed is None else smoothed.value,
-        p50_s=p50,
-        p95_s=p95,
-        p99_s=p99,
-    )
 
 
 def fold_engine(

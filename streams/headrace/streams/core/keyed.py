@@ -5,16 +5,20 @@
 Accumulators are a cache of what the states' bytes say: each is rebuilt from the stored bytes when its key is first met,
 dropped when its partition is revoked or its engine leaves the fleet, and never the only place of anything. At most
 `MAX_ACCUMULATORS` are kept; the one that was folded longest ago goes first.
+
+Nothing that a record or a stored state holds stops the fold. Checks refuse what they know; where folding or encoding
+raises all the same, the key's records of the batch are folded one by one from its stored bytes, and those that raise
+are refused. A stored state that cannot be gone on from loses its panes and keeps its guard by offset.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from headrace.schemas.check_signals import Signal
-from headrace.schemas.check_state import State
+from headrace.schemas.check_state import State, check_state
 from headrace.schemas.codec import SchemaSource, decode, encode, must
-from headrace.schemas.dead_letters import DeadLetter, Rejected
+from headrace.schemas.dead_letters import DeadLetter, Rejected, RejectReason
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.signals import Demand, EngineSignals, NetworkProbe
 from headrace.schemas.state import DemandState, EngineState, NetworkState
@@ -82,6 +86,18 @@ class Folded:
     outcomes: Mapping[Outcome, int]
 
 
+_Admitted = tuple[RawRecord, Signal]
+
+
+@dataclass(slots=True)
+class _Done:
+    """What one key's records of a batch came to; `state` None where it is as it was."""
+
+    state: bytes | None
+    outcomes: list[Outcome]
+    rejected: list[DeadLetter] = field(default_factory=list[DeadLetter])
+
+
 class KeyedFold:
     """The accumulators of one signals topic, by key."""
 
@@ -100,21 +116,24 @@ class KeyedFold:
 
         A key whose records were all duplicates is not touched: its stored state says all that it has to say.
         """
-        touched: dict[bytes, Accumulator] = {}
+        admitted: dict[bytes, list[_Admitted]] = {}
         rejected: list[DeadLetter] = []
-        outcomes = dict.fromkeys(Outcome, 0)
         for record in records:
             signal = admit(record, self.kind.signal, self.partitions, fleet, self.registry)
             if isinstance(signal, Rejected):
                 rejected.append(dead_letter(record, signal))
-                continue
-            accumulator = self._accumulator(signal, record.partition, stored)
-            outcome = accumulator.apply(signal, record.offset, record.timestamp_ms)
-            outcomes[outcome] += 1
-            if outcome is not Outcome.DUPLICATE:
-                touched[signal.key] = accumulator
+            else:
+                admitted.setdefault(signal.key, []).append((record, signal))
+        states: dict[bytes, bytes] = {}
+        outcomes = dict.fromkeys(Outcome, 0)
+        for key, own in admitted.items():
+            done = self._fold_key(key, own, stored)
+            if done.state is not None:
+                states[key] = done.state
+            rejected.extend(done.rejected)
+            for outcome in done.outcomes:
+                outcomes[outcome] += 1
         self._bound()
-        states = {key: encode(accumulator.state()) for key, accumulator in touched.items()}
         return Folded(states, tuple(rejected), outcomes)
 
     def read(self, value: bytes) -> State:
@@ -134,6 +153,37 @@ class KeyedFold:
         """Drop the accumulators of every partition but those: another worker folds them now."""
         self._accumulators = {key: kept for key, kept in self._accumulators.items() if kept[0] in owned}
 
+    def _fold_key(self, key: bytes, own: Sequence[_Admitted], stored: StoredState) -> _Done:
+        try:
+            record, signal = own[0]
+            accumulator = self._accumulator(signal, record.partition, stored)
+            outcomes = [accumulator.apply(signal, record.offset, record.timestamp_ms) for record, signal in own]
+            return _Done(self._written(accumulator, outcomes), outcomes)
+        except Exception:  # noqa: BLE001 - whatever raises is found again, and refused, one by one
+            # What it holds may be half of a signal: its stored bytes are whole.
+            self.forget(key)
+            return self._fold_singly(own, stored(key))
+
+    def _fold_singly(self, own: Sequence[_Admitted], value: bytes | None) -> _Done:
+        done = _Done(None, [])
+        for record, signal in own:
+            accumulator = self._rebuilt(signal, value)
+            try:
+                outcome = accumulator.apply(signal, record.offset, record.timestamp_ms)
+                written = self._written(accumulator, [outcome])
+            except Exception as error:  # noqa: BLE001 - the last line: a record that cannot be folded is refused
+                detail = f"cannot be folded: {type(error).__name__}: {error}"[:300]
+                done.rejected.append(dead_letter(record, Rejected(RejectReason.INCONSISTENT, detail)))
+                continue
+            done.outcomes.append(outcome)
+            if written is not None:
+                done.state = value = written
+        return done
+
+    def _written(self, accumulator: Accumulator, outcomes: Sequence[Outcome]) -> bytes | None:
+        untouched = all(outcome is Outcome.DUPLICATE for outcome in outcomes)
+        return None if untouched else encode(accumulator.state())
+
     def _accumulator(self, signal: Signal, partition: int, stored: StoredState) -> Accumulator:
         key = signal.key
         found = self._accumulators.pop(key, None)
@@ -144,12 +194,31 @@ class KeyedFold:
         return found[1]
 
     def _rebuilt(self, signal: Signal, value: bytes | None) -> Accumulator:
-        if value is not None:
-            state = decode(self.kind.state, value)
-            if not isinstance(state, Rejected):
-                return self.kind.resume(state, self.settings)
-            self.unreadable += 1
+        if value is None:
+            return self.kind.begin(signal, self.settings)
+        state = decode(self.kind.state, value)
+        if not isinstance(state, Rejected):
+            # Without panes a window begins anew; the guard by offset is a field of its own.
+            for candidate in (state, replace(state, panes=b"")):
+                found = self._resumed(candidate)
+                if found is not None:
+                    return found
+        self.unreadable += 1
         return self.kind.begin(signal, self.settings)
+
+    def _resumed(self, state: State) -> Accumulator | None:
+        try:
+            found = self.kind.resume(state, self.settings)
+            again = found.state()
+            encode(again)
+        except Exception:  # noqa: BLE001 - bytes of another hand raise nearly anything
+            problems: Sequence[str] = ("cannot be resumed",)
+        else:
+            problems = check_state(again)
+            if not problems:
+                return found
+        self.unreadable += 1
+        return None
 
     def _bound(self) -> None:
         for key in list(self._accumulators)[: max(0, len(self._accumulators) - MAX_ACCUMULATORS)]:

@@ -46,13 +46,14 @@ class NetworkAccumulator:
         known = cls(state.from_cluster, state.to_site, settings)
         try:
             known._read(state.panes)
-        except packing.PackingError:
+        except packing.UNREADABLE:
             known = cls(state.from_cluster, state.to_site, settings)
         known.window.progress = Progress.resume(
             state.last_signal_ms, state.signal_timestamp_ms, state.late, state.applied_offset
         )
         if known.window.open_from is None:
             known.window.close()
+        known.window.evict()
         return known
 
     def apply(self, probe: NetworkProbe, offset: int, timestamp_ms: int) -> Outcome:

@@ -30,6 +30,10 @@ class PackingError(HeadraceError):
     """Bytes that this version did not write."""
 
 
+UNREADABLE = (PackingError, ArithmeticError, LookupError, ValueError, TypeError)
+"""What reading damaged bytes raises: numbers that point at nothing, overflow, or divide by zero, among others."""
+
+
 class Reader:
     """A cursor over packed bytes."""
 

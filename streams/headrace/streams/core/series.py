@@ -15,6 +15,7 @@ import numpy as np
 
 from headrace.schemas.histogram import BUCKETS, MIN_INDEX, bucket_middle
 from headrace.schemas.signals import Distribution, Metric
+from headrace.schemas.state import LatencyState
 from headrace.streams.core.packing import Counts, Reader, pack_counts, view_counts
 from headrace.streams.core.smoothing import Smoothed
 
@@ -23,12 +24,16 @@ METRICS = (Metric.UNKNOWN, Metric.TTFT, Metric.TBOT, Metric.E2E, Metric.QUEUE)
 
 _MIDDLES = tuple(bucket_middle(index) for index in range(MIN_INDEX, MIN_INDEX + BUCKETS))
 _QUANTILES = (0.5, 0.95, 0.99)
-# series, flags (1 = min measured, 2 = max measured), count, sum_s, min_s, max_s, zeros, first bucket, width, bytes
+# series, flags (1 = min measured, 2 = max measured, 4 = thinned), count, sum_s, min_s, max_s, zeros, first bucket,
+# width, bytes
 _ENTRY = struct.Struct("<HBQdddQhBH")
 
 
 class Entry(NamedTuple):
-    """What one series has in one pane. `counts` are packed, `width` bytes each, from bucket `first` on."""
+    """What one series has in one pane. `counts` are packed, `width` bytes each, from bucket `first` on.
+
+    `thinned`: it had a histogram, or a part of one, that was dropped for the state's size.
+    """
 
     observations: int
     sum_s: float
@@ -38,6 +43,7 @@ class Entry(NamedTuple):
     first: int
     width: int
     counts: bytes
+    thinned: bool = False
 
     @classmethod
     def of(cls, d: Distribution) -> "Entry":
@@ -57,11 +63,21 @@ class Entry(NamedTuple):
             first,
             width,
             counts,
+            self.thinned or other.thinned,
         )
+
+    @property
+    def size(self) -> int:
+        """Number of bytes that `pack` gives."""
+        return _ENTRY.size + len(self.counts)
+
+    def thin(self) -> "Entry":
+        """Give the entry without its histogram: count, sum, minimum and maximum stay."""
+        return self._replace(zeros=0, first=0, width=1, counts=b"", thinned=True)
 
     def pack(self, series: int) -> bytes:
         """Give the entry's bytes."""
-        flags = (self.min_s is not None) | (self.max_s is not None) << 1
+        flags = (self.min_s is not None) | (self.max_s is not None) << 1 | self.thinned << 2
         return (
             _ENTRY.pack(
                 series,
@@ -84,8 +100,8 @@ def read_entry(reader: Reader) -> tuple[int, Entry]:
     series, flags, count, sum_s, min_s, max_s, zeros, first, width, length = reader.take(_ENTRY)
     counts = reader.take_bytes(length)
     view_counts(width, counts)
-    entry = Entry(count, sum_s, min_s if flags & 1 else None, max_s if flags & 2 else None, zeros, first, width, counts)
-    return series, entry
+    low, high = min_s if flags & 1 else None, max_s if flags & 2 else None
+    return series, Entry(count, sum_s, low, high, zeros, first, width, counts, bool(flags & 4))
 
 
 class Series:
@@ -133,6 +149,31 @@ class Series:
             np.add(part, counts, out=part, casting="unsafe")
         else:
             np.subtract(part, counts, out=part, casting="unsafe")
+
+
+def latency_of(series: Series, entries: list[Entry], smoothed: Smoothed | None) -> LatencyState:
+    """Give what a state says of a series whose entries these are, oldest pane first."""
+    count, sum_s = 0, 0.0
+    low, high = math.inf, 0.0
+    for entry in entries:
+        count += entry.observations
+        sum_s += entry.sum_s
+        # A bucket's middle is kept inside what was measured, where every pane measured its minimum or maximum.
+        low = min(low, 0.0 if entry.min_s is None else entry.min_s)
+        high = max(high, math.inf if entry.max_s is None else entry.max_s)
+    p50, p95, p99 = (
+        (None, None, None) if (found := series.quantiles()) is None else (max(min(q, high), low) for q in found)
+    )
+    return LatencyState(
+        model=series.model,
+        metric=series.metric,
+        count=count,
+        mean_s=sum_s / count if count else None,
+        smoothed_s=None if smoothed is None else smoothed.value,
+        p50_s=p50,
+        p95_s=p95,
+        p99_s=p99,
+    )
 
 
 def _merge_buckets(one: Entry, other: Entry) -> tuple[int, int, bytes]:

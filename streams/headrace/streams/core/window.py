@@ -101,10 +101,8 @@ class Window(Generic[P]):
         """Give the panes that may still change, oldest first."""
         if self.open_from is None:
             return
-        for index in range(self.open_from, self.grid.index(self.watermark_ms) + 1):
-            pane = self.panes.get(index)
-            if pane is not None:
-                yield index, pane
+        newest = self.grid.index(self.watermark_ms)
+        yield from ((index, pane) for index, pane in self.ordered() if self.open_from <= index <= newest)
 
     def ordered(self) -> list[tuple[int, P]]:
         """Give every pane, oldest first."""
