@@ -40,10 +40,10 @@ imports: setup
 	$(BIN)/lint-imports
 
 unit: setup
-	$(BIN)/pytest tests -m "not embedded and not apache" --cov --cov-report=term
+	$(BIN)/pytest tests -m "not embedded and not apache and not wheel" --cov --cov-report=term
 
 integration: setup java
-	$(BIN)/pytest tests -m "embedded or apache"
+	$(BIN)/pytest tests -m "embedded or apache or wheel"
 
 bench: setup  ## peers beside us in one run
 	@for b in tests/bench/bench_*.py; do $(BIN)/python $$b; done

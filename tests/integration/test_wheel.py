@@ -54,6 +54,7 @@ def run(*command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.wheel
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_data_plane_routes_from_the_base_wheel_and_loads_nothing_heavy(python: Path, snapshot_file: Path) -> None:
@@ -62,6 +63,7 @@ def test_the_data_plane_routes_from_the_base_wheel_and_loads_nothing_heavy(pytho
     assert loaded.strip() == "[]"
 
 
+@pytest.mark.wheel
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_command_of_the_base_wheel_routes_without_any_extra(python: Path, snapshot_file: Path) -> None:

@@ -15,6 +15,7 @@ from headrace.schemas.assembly import Assembled, SnapshotAssembler
 from headrace.schemas.codec import encode
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.weights import PPM, RouteWeights, SnapshotCommit
+from thoroughness import examples
 
 ENGINES = [f"engine-{letter}" for letter in "abcdef"]
 KEYS = [f"session-{i}" for i in range(24)]
@@ -300,4 +301,4 @@ class RouterMachine(RuleBasedStateMachine):
 
 
 TestRouterMachine = RouterMachine.TestCase
-TestRouterMachine.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestRouterMachine.settings = settings(max_examples=examples(30), stateful_step_count=25, deadline=None)

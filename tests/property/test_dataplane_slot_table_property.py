@@ -13,12 +13,13 @@ from headrace.dataplane.installation import Installation
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.slot_table import quotas, slot_table
 from headrace.schemas.weights import PPM
+from thoroughness import examples
 
 SIZE = 1_021
 """A prime as any other: small, so that hypothesis can try many tables."""
 
 SMALL = DataPlaneSettings(table_size=SIZE, large_table_size=2_039, large_above=32)
-THOUSAND = settings(max_examples=1_000, deadline=None)
+MANY = settings(max_examples=examples(100), deadline=None)
 
 engine_ids = st.text("abcdefghij0123456789-./:@", min_size=1, max_size=12)
 weights = st.one_of(st.just(0), st.integers(1, 1_000_000), st.integers(1, 20))
@@ -35,7 +36,7 @@ def total_variation(before: dict[str, int], after: dict[str, int]) -> float:
     return sum(abs(before.get(e, 0) / a - after.get(e, 0) / b) for e in before.keys() | after.keys()) / 2
 
 
-@THOUSAND
+@MANY
 @given(tables)
 def test_every_slot_is_owned_and_every_engine_holds_its_quota(ppm: dict[str, int]) -> None:
     held = owners(ppm)
@@ -49,7 +50,7 @@ def test_every_slot_is_owned_and_every_engine_holds_its_quota(ppm: dict[str, int
         assert weight > 0 or engine not in held
 
 
-@THOUSAND
+@MANY
 @given(tables, st.randoms(use_true_random=False))
 def test_the_order_of_the_inputs_is_irrelevant(ppm: dict[str, int], shuffled: object) -> None:
     items = list(ppm.items())
@@ -57,7 +58,7 @@ def test_the_order_of_the_inputs_is_irrelevant(ppm: dict[str, int], shuffled: ob
     assert owners(dict(items)) == owners(ppm)
 
 
-@THOUSAND
+@MANY
 @given(tables, st.integers(1, 1_000))
 def test_only_the_ratio_of_the_weights_counts(ppm: dict[str, int], factor: int) -> None:
     held, scaled = owners(ppm), owners({engine: weight * factor for engine, weight in ppm.items()})
@@ -65,7 +66,7 @@ def test_only_the_ratio_of_the_weights_counts(ppm: dict[str, int], factor: int) 
     assert sum(a != b for a, b in zip(held, scaled, strict=True)) <= 2
 
 
-@THOUSAND
+@MANY
 @given(tables, tables)
 def test_restoring_the_weights_restores_the_table(first: dict[str, int], second: dict[str, int]) -> None:
     before = owners(first)
@@ -82,7 +83,7 @@ histories = st.integers(1, 8).flatmap(
 )
 
 
-@THOUSAND
+@MANY
 @given(histories, st.data())
 def test_a_data_plane_that_joins_late_agrees_on_every_slot(history: list[list[int]], data: st.DataObject) -> None:
     joins_at = data.draw(st.integers(0, len(history) - 1))
@@ -100,7 +101,7 @@ def moved(first: dict[str, int], second: dict[str, int], size: int) -> float:
     return sum(a != b for a, b in zip(owners(first, size), owners(second, size), strict=True)) / size
 
 
-@THOUSAND
+@MANY
 @given(st.lists(engine_ids, min_size=2, max_size=20, unique=True), st.data())
 def test_a_change_moves_at_least_the_total_variation_and_little_more(ids: list[str], data: st.DataObject) -> None:
     draw = st.lists(st.integers(0, 1_000), min_size=len(ids), max_size=len(ids)).filter(any)
