@@ -2,12 +2,14 @@
 
 import json
 import os
+import pty
+import select
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -35,10 +37,10 @@ GONE_WITHIN_S = 10.0
 @contextmanager
 def demo(folder: Path, *more: str) -> Iterator[subprocess.Popen[bytes]]:
     """Start a demo in a session of its own; give it when its first request was routed."""
-    with (folder / "err.txt").open("wb") as err:
+    with (folder / "err.txt").open("wb") as err, (folder / "out.txt").open("wb") as out:
         process = subprocess.Popen(
             (*HEADRACE, "demo", "--for", "60s", "--folder", str(folder / "demo"), *more),
-            stdout=subprocess.DEVNULL,
+            stdout=out,
             stderr=err,
             start_new_session=True,
         )
@@ -143,14 +145,45 @@ def test_a_demo_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_demo_ends_with_status_130_and_leaves_no_process_behind(
+def test_an_interrupted_demo_ends_with_its_summary_and_status_130_and_leaves_no_process_behind(
     tmp_path: Path, how: signal.Signals
 ) -> None:
     with demo(tmp_path) as process:
         below = children(process.pid)
         os.kill(process.pid, how)
         assert process.wait(20) == 130
+        assert "requests:" in (tmp_path / "out.txt").read_text("utf-8")
+        assert "stopped before its time" in said(tmp_path)
         assert wait_until(lambda: not running(below), 1.0), [below[pid] for pid in running(below)]
+
+
+def test_in_a_terminal_ctrl_c_ends_as_the_key_for_it_does_with_the_summary_and_status_0(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        (*HEADRACE, "demo", "--folder", str(tmp_path)),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    shown = bytearray()
+
+    def saw(word: bytes) -> bool:
+        if select.select([ours], [], [], 0)[0]:
+            with suppress(OSError):  # what a terminal says where the other side is closed
+                shown.extend(os.read(ours, 65_536))
+        return word in shown
+
+    try:
+        assert wait_until(lambda: saw(b"last decision"), 90.0), shown[-2000:]
+        os.kill(process.pid, signal.SIGINT)
+        assert wait_until(lambda: saw(b"traffic moved:"), 20.0), shown[-2000:]
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
 
 
 def test_a_demo_whose_worker_dies_says_which_with_the_end_of_its_log_and_ends_all(tmp_path: Path) -> None:

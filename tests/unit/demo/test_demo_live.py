@@ -40,10 +40,11 @@ def install(session: Session, weights: dict[str, dict[str, int]], version: int) 
     )
 
 
-def screen(session: Session) -> list[str]:
-    out = io.StringIO()
-    Console(file=out, width=WIDTH, height=HEIGHT, force_terminal=False).print(view(session, Controls(session), HEIGHT))
-    return out.getvalue().splitlines()
+def screen(session: Session, width: int = WIDTH, height: int = HEIGHT) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, height=height, force_terminal=False)
+    console.print(view(session, Controls(session), console))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
 
 
 def test_the_view_fits_a_terminal_of_100_by_30_and_says_what_matters(session: Session) -> None:
@@ -58,6 +59,24 @@ def test_the_view_fits_a_terminal_of_100_by_30_and_says_what_matters(session: Se
     text = "\n".join(lines)
     for word in ("engine-a", "dead", "cluster-b", "75.0%", "p99", "signal to weight", "engine-b killed", "quit"):
         assert word in text
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 24), (80, 40), (120, 50), (60, 12)])
+def test_the_keys_stay_in_sight_and_heads_whole_at_any_size(session: Session, width: int, height: int) -> None:
+    install(session, {**NEAREST}, 1)
+    session.simulation.run_until(12.0)
+    session.do(Kill("engine-b"))
+    lines = screen(session, width, height)
+    assert len(lines) <= height
+    assert max(map(len, lines)) <= width
+    foot = "\n".join(lines[-4:])
+    for word in ("kill/revive", "slow engine-b", "surge cluster-b", "shrink", "quit"):
+        assert word in foot
+    if width >= 80:
+        heads = ("site", "ready", "RPS / cap.", "queue", "engine-c", "shed", "unserved", "mean ms", "p99 ms")
+        for word in (*heads, "us-west-2", "engine-b killed", "went to another engine in the last minute"):
+            assert word in "\n".join(lines), word
+        assert "…" not in "\n".join(lines[: 4 + 4])
 
 
 def test_the_view_can_be_drawn_before_anything_has_happened(session: Session) -> None:
@@ -135,8 +154,14 @@ def test_one_key_removes_replicas_until_the_solver_sheds_and_gives_them_back(ses
         session.simulation.run_until(float(second))
         controls.step()
     assert [engine.desired for engine in engines.values()] == [3, 3, 3]
+    assert session.logbook.events[-1][1] == "no replica is taken away: 30 RPS are shed; r gives back what was taken"
     controls.press("r")
     assert [engine.desired for engine in engines.values()] == [4, 4, 4]
+    # Demand alone is above capacity now, with every replica there: the key says so.
+    controls.press("r")
+    controls.step()
+    assert [engine.desired for engine in engines.values()] == [4, 4, 4]
+    assert session.logbook.events[-1][1] == "no replica is taken away: 30 RPS are shed"
 
 
 def test_moved_traffic_is_half_the_distance_of_the_shares_times_the_demand() -> None:

@@ -2,7 +2,6 @@
 
 import signal
 import sys
-from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,8 @@ import orjson
 from headrace.infra.config import Config, config_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
     from headrace.infra.fleet.scenario import Scenario
     from headrace.infra.fleet.script import Timed
 
@@ -55,8 +56,8 @@ def command(
 ) -> None:
     """Run a broker, the workers, three data planes and a simulated fleet; every request goes through a router.
 
-    In a terminal: a live view, and keys to kill, slow, surge and shrink. Elsewhere, or with --json: unattended, by the
-    scenario's script unless another is given.
+    In a terminal: a live view, and keys to kill, slow, surge and shrink; Ctrl-C ends it as `q` does. Elsewhere, or with
+    --json: unattended, by the scenario's script unless another is given. It starts a broker of its own, always.
 
     \b
     A script has one `t=TIME COMMAND` a line; times count from the first request:
@@ -79,15 +80,16 @@ def command(
     if duration is not None:
         for_s = _duration_s(duration)
     session = Session(DemoOptions(found, broker, seed, folder.resolve(), timed), config)
-    with _terminable():
+    with _terminable() as ask_to_stop:
         try:
             _say(f"starting: {broker} broker, streams, solver, {len(found.clusters)} data planes; logs in {folder}")
             session.start()
             _say(f"first request routed {session.times.first_routed_request_s:.1f} s after the start")
+            stopped = ask_to_stop()
             if attended:
-                run_with_view(session, for_s)
+                run_with_view(session, for_s, stopped)
             else:
-                run_unattended(session, for_s or UNATTENDED_S, _say)
+                run_unattended(session, for_s or UNATTENDED_S, stopped, _say)
         except KeyboardInterrupt:
             _say("stopped")
             sys.exit(INTERRUPTED)
@@ -99,6 +101,9 @@ def command(
     else:
         for line in summary_lines(result):
             click.echo(line)
+    if stopped() and not attended:
+        _say("stopped before its time")
+        sys.exit(INTERRUPTED)
 
 
 def _say(line: str) -> None:
@@ -106,6 +111,7 @@ def _say(line: str) -> None:
 
 
 def _script(scenario: "Scenario", source: str | None) -> "tuple[Timed, ...]":
+    from headrace.infra.expected import why_unreadable
     from headrace.infra.fleet.script import parse_script
     from headrace.schemas.errors import InvalidInputError
 
@@ -115,8 +121,8 @@ def _script(scenario: "Scenario", source: str | None) -> "tuple[Timed, ...]":
         return parse_script(scenario.default_script, scenario.names)
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text("utf-8")
-    except OSError as error:
-        raise InvalidInputError("script", (f"{source}: {error}",)) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError("script", (f"{source} {why_unreadable(error)}",)) from error
     return parse_script(text, scenario.names)
 
 
@@ -133,10 +139,27 @@ def _duration_s(text: str) -> float:
 
 
 @contextmanager
-def _terminable() -> Generator[None]:
-    """Let SIGTERM end the demo as Ctrl-C does, so that it, too, leaves nothing behind."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def _terminable() -> "Generator[Callable[[], Callable[[], bool]]]":
+    """Let SIGTERM end the demo as Ctrl-C does, so that it, too, leaves nothing behind.
+
+    Gives a function to be called once requests are served. From then on the first of these signals only asks to stop,
+    so that the demo ends with its summary, and the next one interrupts; what it gives says whether one has asked.
+    """
+    before = {each: signal.signal(each, signal.default_int_handler) for each in (signal.SIGINT, signal.SIGTERM)}
+    asked: list[int] = []
+
+    def ask(number: int, _frame: object) -> None:
+        asked.append(number)
+        for each in before:
+            signal.signal(each, signal.default_int_handler)
+
+    def ask_to_stop() -> "Callable[[], bool]":
+        for each in before:
+            signal.signal(each, ask)
+        return lambda: bool(asked)
+
     try:
-        yield
+        yield ask_to_stop
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)

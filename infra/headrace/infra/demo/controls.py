@@ -28,7 +28,7 @@ class Controls:
             (f"1-{len(self._engines)}", "kill/revive engine"),
             ("s", f"slow {self._target}"),
             ("u", f"surge {self._surged}"),
-            ("r", "shrink until it sheds"),
+            ("r", "shrink till it sheds/give back"),
             (QUIT, "quit"),
         )
 
@@ -53,19 +53,27 @@ class Controls:
         if self._next_removal_s is None or session.now_s < self._next_removal_s:
             return
         if session.logbook.shed_now_rps >= SHED_FROM_RPS:
-            self._next_removal_s = None
+            self._end_removal(f"{session.logbook.shed_now_rps:.0f} RPS are shed")
             return
         engines = session.simulation.engines
         name = max(self._engines, key=lambda each: engines[each].desired)
         if engines[name].desired == 0:
-            self._next_removal_s = None
+            self._end_removal("there is none left")
             return
         session.do(Replicas(name, engines[name].desired - 1))
         self._next_removal_s = session.now_s + REMOVE_EVERY_S
 
-    def _toggle_removal(self) -> None:
+    def _end_removal(self, why: str) -> None:
+        self._next_removal_s = None
+        more = "; r gives back what was taken" if self._missing() else ""
+        self._session.logbook.note(self._session.now_s, f"no replica is taken away: {why}{more}")
+
+    def _missing(self) -> list[str]:
         engines = self._session.simulation.engines
-        missing = [name for name in self._engines if engines[name].desired < self._full[name]]
+        return [name for name in self._engines if engines[name].desired < self._full[name]]
+
+    def _toggle_removal(self) -> None:
+        missing = self._missing()
         if self._next_removal_s is None and not missing:
             self._next_removal_s = self._session.now_s
             return

@@ -16,12 +16,12 @@ FRAMES_PER_S = 4
 LINE_EVERY_S = 5.0
 
 
-def run_with_view(session: Session, for_s: float | None) -> None:
-    """Show the session until `for_s`, or until the key for it is pressed."""
+def run_with_view(session: Session, for_s: float | None, stopped: Callable[[], bool]) -> None:
+    """Show the session until `for_s`, until `stopped`, or until the key for it is pressed."""
     controls, console = Controls(session), Console()
     with Keys() as keys, Live(console=console, screen=True, auto_refresh=False) as live:
         next_frame = 0.0
-        while for_s is None or session.now_s < for_s:
+        while (for_s is None or session.now_s < for_s) and not stopped():
             session.step()
             controls.step()
             key = keys.pressed()
@@ -31,15 +31,15 @@ def run_with_view(session: Session, for_s: float | None) -> None:
                 controls.press(key)
             if time.monotonic() >= next_frame:
                 next_frame = time.monotonic() + 1 / FRAMES_PER_S
-                live.update(view(session, controls, console.height), refresh=True)
+                live.update(view(session, controls, console), refresh=True)
             time.sleep(STEP_S)
     session.finish()
 
 
-def run_unattended(session: Session, for_s: float, say: Callable[[str], None]) -> None:
-    """Run the session for `for_s`, saying a line every few seconds and each event as it comes."""
+def run_unattended(session: Session, for_s: float, stopped: Callable[[], bool], say: Callable[[str], None]) -> None:
+    """Run the session for `for_s` or until `stopped`; says a line every few seconds and each event as it comes."""
     next_line, said = LINE_EVERY_S, 0
-    while session.now_s < for_s:
+    while session.now_s < for_s and not stopped():
         session.step()
         for at_s, what in session.logbook.events[said:]:
             say(f"{clock(at_s)}  {what}")

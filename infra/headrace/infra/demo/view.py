@@ -1,6 +1,14 @@
-"""The live view: engines against capacity, weights per cluster, latency, what moved and why. Made for 100 x 30."""
+"""The live view: engines against capacity, weights per cluster, latency, what moved and why.
 
-from rich.console import Group, JustifyMethod, RenderableType
+Made for 100 x 30; where there is less room, down to 80 x 24, frames go and columns are narrower. The keys are the last
+lines at any size: what has no room above them is cut.
+"""
+
+from dataclasses import dataclass
+
+from rich.columns import Columns
+from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.layout import Layout
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -12,24 +20,42 @@ from headrace.infra.fleet.outcomes import LatencySummary, summarise
 from headrace.schemas.weights import PPM, SnapshotStatus
 
 BAR_WIDTH = 29
-LINES_BESIDE_EVENTS = 24
-MIN_EVENTS_SHOWN = 3
+NARROW_BAR = 9
+ROOMY = (100, 29)
+"""Columns and lines from which there is room for frames."""
 MAX_EVENTS_SHOWN = 20
 MOVED_WINDOW_S = 60.0
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-def view(session: Session, controls: Controls, height: int) -> RenderableType:
-    """Give the whole screen for a terminal of that many lines; taller ones show more events."""
-    shown = min(MAX_EVENTS_SHOWN, max(MIN_EVENTS_SHOWN, height - LINES_BESIDE_EVENTS))
-    return Group(
-        _head(session),
-        _engines(session),
-        _weights(session),
-        _figures(session),
-        _events(session, shown),
-        _keys(controls),
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much there is to draw on."""
+
+    wide: bool
+
+    def section(self, content: RenderableType, title: str) -> RenderableType:
+        """Give a part of the screen: framed where there is room; else the head of its table has to do."""
+        return Panel(content, title=title, title_align="left", border_style="dim") if self.wide else content
+
+
+def view(session: Session, controls: Controls, console: Console) -> RenderableType:
+    """Give the whole screen for a terminal of that size; taller ones show more events."""
+    room = Room(console.width >= ROOMY[0] and console.height >= ROOMY[1])
+    keys = _keys(controls)
+    body = [_head(session, room), _engines(session, room), _weights(session, room), _figures(session, room)]
+    taken = sum(_lines(console, part) for part in [*body, keys])
+    shown = min(MAX_EVENTS_SHOWN, max(1, console.height - taken - (2 if room.wide else 0)))
+    screen = Layout()
+    screen.split_column(
+        Layout(Group(*body, _events(session, room, shown)), name="body"),
+        Layout(keys, name="keys", size=_lines(console, keys)),
     )
+    return screen
+
+
+def _lines(console: Console, part: RenderableType) -> int:
+    return len(console.render_lines(part, console.options.update(height=None), pad=False))
 
 
 def bar(share: float, width: int) -> str:
@@ -45,12 +71,13 @@ def clock(seconds: float) -> str:
     return f"{whole // 60}:{whole % 60:02}"
 
 
-def _head(session: Session) -> RenderableType:
+def _head(session: Session, room: Room) -> RenderableType:
     scenario, snapshot = session.options.scenario, session.logbook.snapshot
     line = Table.grid(expand=True)
-    line.add_column()
-    line.add_column(justify="right")
-    left = Text.assemble(("headrace", "bold cyan"), f"  {scenario.name}, {scenario.model}, simulated fleet")
+    line.add_column(no_wrap=True)
+    line.add_column(justify="right", no_wrap=True)
+    fleet = ", simulated fleet" if room.wide else ""
+    left = Text.assemble(("headrace", "bold cyan"), f"  {scenario.name}, {scenario.model}{fleet}")
     right = Text(f"{clock(session.now_s)}  ", style="bold")
     if snapshot is not None:
         commit = snapshot.commit
@@ -60,11 +87,12 @@ def _head(session: Session) -> RenderableType:
     return line
 
 
-def _engines(session: Session) -> RenderableType:
-    table = _table(
-        (10, "left"), (14, "left"), (5, "right"), (BAR_WIDTH, "left"), (11, "right"), (6, "right"), (12, "left")
-    )
-    table.add_row(*(Text(word, style="dim") for word in ("", "site", "ready", "load", "RPS / cap.", "queue", "")))
+def _engines(session: Session, room: Room) -> RenderableType:
+    width = BAR_WIDTH if room.wide else NARROW_BAR
+    table = _table((10, "left"), (13, "left"), (5, "right"), (width, "left"), (10, "right"), (5, "right"), (14, "left"))
+    title = "" if room.wide else "engines"
+    heads = (title, "site", "ready", "load", "RPS / cap.", "queue", "")
+    table.add_row(*(Text(word, style="dim") for word in heads))
     now_s = session.simulation.timeline.now_s
     for name, engine in session.simulation.engines.items():
         served, capacity = session.recent.served_rps(name), engine.capacity_rps(now_s)
@@ -73,12 +101,12 @@ def _engines(session: Session) -> RenderableType:
             Text(name, style="bold"),
             Text(engine.spec.site, style="dim"),
             f"{engine.ready(now_s)}/{engine.desired}",
-            Text(bar(load, BAR_WIDTH), style=f"{_load_style(load)} on grey19"),
+            Text(bar(load, width), style=f"{_load_style(load)} on grey19"),
             f"{served:.0f} / {capacity:3.0f}",
             Text(str(engine.waiting), style="yellow" if engine.waiting else "dim"),
             _condition(engine, now_s),
         )
-    return Panel(table, title="engines", title_align="left", border_style="dim")
+    return room.section(table, "engines")
 
 
 def _table(*columns: tuple[int, JustifyMethod]) -> Table:
@@ -108,11 +136,11 @@ def _condition(engine: SimulatedEngine, now_s: float) -> Text:
     return Text(", ".join(words), style="yellow") if words else Text("ok", style="green")
 
 
-def _weights(session: Session) -> RenderableType:
+def _weights(session: Session, room: Room) -> RenderableType:
     names = list(session.simulation.engines)
-    shares: list[tuple[int, JustifyMethod]] = [(10, "right")] * len(names)
-    table = _table((10, "left"), (5, "right"), *shares, (7, "right"), (9, "right"), (8, "right"), (8, "right"))
-    heads = ("", "RPS", *names, "shed", "unserved", "mean ms", "p99 ms")
+    shares: list[tuple[int, JustifyMethod]] = [(10 if room.wide else 8, "right")] * len(names)
+    table = _table((10, "left"), (5, "right"), *shares, (6, "right"), (8, "right"), (7, "right"), (7, "right"))
+    heads = ("" if room.wide else "weights", "RPS", *names, "shed", "unserved", "mean ms", "p99 ms")
     table.add_row(*(Text(word, style="dim") for word in heads))
     routes = () if session.logbook.snapshot is None else session.logbook.snapshot.routes
     for route in routes:
@@ -127,7 +155,7 @@ def _weights(session: Session) -> RenderableType:
             _number(seen.mean_ms),
             _number(seen.p99_ms),
         )
-    return Panel(table, title="weights, and what users wait", title_align="left", border_style="dim")
+    return room.section(table, "weights, and what users wait")
 
 
 def _share(share: float, style: str = "") -> Text:
@@ -138,7 +166,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
 
 
-def _figures(session: Session) -> RenderableType:
+def _figures(session: Session, room: Room) -> RenderableType:
     book, tally = session.logbook, session.simulation.tally
     latency, lag = session.recent.latency(), summarise(book.lag.lag_ms)
     moved = book.moved_share(session.now_s - MOVED_WINDOW_S, session.now_s + 1.0)
@@ -148,17 +176,14 @@ def _figures(session: Session) -> RenderableType:
     lines.add_column(style="dim", no_wrap=True, width=16)
     lines.add_column()
     lines.add_row("latency, 10 s", _latency_words(latency))
-    lines.add_row(
-        "signal to weight",
-        f"p50 {_number(lag.p50_ms)} ms   p99 {_number(lag.p99_ms)} ms      moved in a minute: {moved:.0%} of traffic",
-    )
-    lines.add_row(
-        "requests",
-        f"{answered:,} answered   {unserved:,} not served   {tally.open:,} under way   "
-        f"{tally.routed_to_known_dead} sent to a dead engine",
-    )
-    lines.add_row("last decision", Text(sentence))
-    return Panel(lines, border_style="dim", height=7)
+    lines.add_row("signal to weight", f"p50 {_number(lag.p50_ms)} ms   p99 {_number(lag.p99_ms)} ms")
+    lines.add_row("moved", f"{moved:.0%} of the traffic went to another engine in the last minute")
+    dead = f"   {tally.routed_to_known_dead} to a dead engine" if tally.routed_to_known_dead else ""
+    lines.add_row("requests", f"{answered:,} answered   {unserved:,} not served   {tally.open:,} under way{dead}")
+    lines.add_row("last decision", Text(sentence, overflow="ellipsis", no_wrap=not room.wide))
+    if not room.wide:
+        return lines
+    return Panel(lines, border_style="dim", height=8)
 
 
 def _answered(session: Session) -> tuple[int, int]:
@@ -179,17 +204,15 @@ def _latency_words(latency: LatencySummary) -> str:
     )
 
 
-def _events(session: Session, shown: int) -> RenderableType:
+def _events(session: Session, room: Room, shown: int) -> RenderableType:
     lines = [
         Text.assemble((f"{clock(at_s):>5}  ", "dim"), what, overflow="ellipsis", no_wrap=True)
         for at_s, what in session.logbook.events[-shown:]
     ]
     lines += [Text("")] * (shown - len(lines))
-    return Panel(Group(*lines), title="events", title_align="left", border_style="dim")
+    return room.section(Group(*lines), "events")
 
 
 def _keys(controls: Controls) -> RenderableType:
-    keys = Text(" ", overflow="fold")
-    for key, what in controls.help:
-        keys.append(f"{key} ", style="bold cyan").append(f"{what}   ", style="dim")
-    return keys
+    keys = [Text.assemble((f"{key} ", "bold cyan"), (what, "dim")) for key, what in controls.help]
+    return Columns(keys, padding=(0, 2))
