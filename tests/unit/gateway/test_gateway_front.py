@@ -307,6 +307,7 @@ def test_a_chosen_engine_without_an_address_is_a_refusal_that_names_its_alias() 
             assert (status, document["error"]["code"]) == (503, "engine_without_address")
             assert 'engine="engine-' in headers["x-headrace-decision"]
             assert "10.0.0.7" not in str(headers)
+            assert "its entry in fleet.toml needs `address`" in document["error"]["message"]
 
     on_loop(test)
 

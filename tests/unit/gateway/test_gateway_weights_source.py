@@ -17,7 +17,7 @@ import structlog
 from click.testing import CliRunner
 
 from dataplane_inputs import route_weights, shares, snapshot
-from gateway_inputs import CLUSTER, MODEL, QUICK, on_loop, until
+from gateway_inputs import CLUSTER, MODEL, QUICK, on_loop, rig, until
 from headrace.dataplane.router import Router
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.staleness import Staleness
@@ -151,3 +151,13 @@ def test_the_section_is_read_from_a_file_with_all_its_problems_told_at_once(tmp_
     assert "gateway.clutser: no such setting; the nearest is cluster" in problems
     for name in ("connect_s", "max_body_bytes", "retry_statuses"):
         assert f"gateway.{name}" in problems
+
+
+def test_a_gateway_that_ends_says_so() -> None:
+    async def test() -> None:
+        with structlog.testing.capture_logs() as logs:
+            async with rig(0):
+                pass
+        assert [line["event"] for line in logs] == ["gateway ready", "gateway stopped"]
+
+    on_loop(test)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from headrace.dataplane.decision import Decision
+from headrace.infra.expected import why_unreadable
 from headrace.infra.gateway.core.decision_header import engine_alias
 from headrace.infra.gateway.core.header_rules import credential_text
 from headrace.infra.gateway.settings import ANY_ENGINE, EngineAccess
@@ -77,7 +78,7 @@ def _credential(name: str, access: EngineAccess, env: Mapping[str, str], problem
         try:
             content = Path(access.auth_file).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            problems.append(f"{name}.auth_file is {access.auth_file!r}; it cannot be read: {error}")
+            problems.append(f"{name}.auth_file is {access.auth_file!r}; it {why_unreadable(error)}")
     elif access.auth_env is not None:
         content = env.get(access.auth_env)
         if content is None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import aiohttp
 
 from headrace.dataplane.router import Router
+from headrace.infra.expected import why_unreadable
 from headrace.infra.gateway.admission import Admission
 from headrace.infra.gateway.app import Gateway
 from headrace.infra.gateway.attempt import open_session
@@ -93,6 +94,7 @@ class Running:
     async def __aexit__(self, *_: object) -> None:
         self.readiness.stopping = True
         await self._stack.aclose()
+        self._log.info("gateway stopped", port=self.port)
 
     def _show_gauges(self, front: Front, watch: EngineWatch) -> None:
         gauge, ready = self.metrics.gauge, self.readiness
@@ -157,7 +159,7 @@ def _text(name: str, path: str | None) -> str:
     try:
         return Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError("gateway", (f"{name} is {path!r}; it cannot be read: {error}",)) from error
+        raise InvalidInputError("gateway", (f"{name} is {path!r}; it {why_unreadable(error)}",)) from error
 
 
 def _now_ms() -> int:

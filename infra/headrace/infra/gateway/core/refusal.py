@@ -90,7 +90,11 @@ class Refusal:
     @classmethod
     def without_address(cls) -> Self:
         """Say that nobody gave the chosen engine an address."""
-        return cls(503, SERVER, "engine_without_address", "The chosen engine has no address.", retry_after_s=1.0)
+        message = (
+            "The chosen engine has no address: its entry in fleet.toml needs `address`, or the gateway's configuration "
+            "gateway.engines.ENGINE_ID.address."
+        )
+        return cls(503, SERVER, "engine_without_address", message, retry_after_s=1.0)
 
     def headers(self) -> dict[str, str]:
         """Give the headers that say when to come back; OpenAI's clients read both, the finer one first."""
