@@ -8,7 +8,8 @@ answered the session's previous one; a retry that ends elsewhere is a miss.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -29,12 +30,20 @@ _T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31,
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Seconds of each part. The dead engine is away for half of `failure_s`."""
+    """Seconds of each part. The dead engine is away for half of `failure_s`.
 
-    settle_s: float = 30.0
+    `after` lengthens them for signals that come late, so that what a phase causes is not counted in the next one.
+    """
+
+    settle_s: float = 20.0
     quiet_s: float = 40.0
-    failure_s: float = 50.0
+    failure_s: float = 40.0
     shift_s: float = 40.0
+
+    def after(self, delay_s: float) -> "Lengths":
+        """Give the same for a delay."""
+        late = 1.5 * delay_s
+        return Lengths(self.settle_s + late, self.quiet_s, self.failure_s + late, self.shift_s + late)
 
     def script(self) -> str:
         """Give the commands of a run."""
@@ -64,6 +73,9 @@ class Errors:
     capacity: float = 0.0
 
 
+RIGHT = Errors()
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One run: settings of the loop, seed, lengths, and how wrong the solver's beliefs are."""
@@ -72,8 +84,8 @@ class Case:
     delay_s: float
     seed: int
     lengths: Lengths = Lengths()
-    errors: Errors = Errors()
-    streams: StreamsSettings = StreamsSettings()
+    errors: Errors = RIGHT
+    streams: StreamsSettings = field(default_factory=StreamsSettings)
 
 
 def measure(case: Case) -> dict[str, dict[str, float]]:
@@ -104,7 +116,7 @@ def scaled(fleet: Scenario, demand: float = 0.9) -> Scenario:
 
 def misjudged(fleet: Scenario, errors: Errors) -> Scenario:
     """Give the scenario with wrong beliefs: engine i's profile and stated capacity are off, by turns up and down."""
-    if errors == Errors():
+    if errors == RIGHT:
         return fleet
     (profile,) = fleet.profiles
     setups, profiles = list(fleet.engines), [profile]
@@ -179,7 +191,7 @@ class Watch:
 def moved_per_minute(snapshots: Sequence[tuple[float, Snapshot]], from_s: float, to_s: float) -> float:
     """Give the traffic moved, % of all per minute: half the sum of absolute changes of weight, by demand."""
     total = 0.0
-    for (_, before), (at_s, after) in zip(snapshots, snapshots[1:], strict=False):
+    for (_, before), (at_s, after) in pairwise(snapshots):
         if from_s < at_s <= to_s:
             total += moved_share(before, after)
     return 100.0 * total / ((to_s - from_s) / 60.0)

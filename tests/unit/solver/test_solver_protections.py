@@ -294,3 +294,42 @@ def test_a_held_snapshot_carries_memory_on() -> None:
     before = remembering(EngineMemory("e1", away=True))
     held = hold_tick(of(engine("e1")), before, SETTINGS, TickStamp(1, 2, 1_000), "nobody speaks")
     assert held.snapshot.commit.remembered == (EngineMemory("e1", away=True),)
+
+
+# --- backlog --------------------------------------------------------------------------------------------------------
+
+
+def queued(waiting: float, running: float = 20.0, **changes: object) -> Engine:
+    inside = Measured(5.0, 0.1, 0.1, 50, running + waiting, waiting)
+    return engine("e1", measured=inside, capacity=100.0, **changes)
+
+
+def test_a_standing_queue_withholds_what_drains_it_in_ten_seconds() -> None:
+    # 105 wait, of which 5 (a quarter of 20 in service) are normal: 100 / 10 s = 10 of 100 RPS.
+    result = guarded(of(queued(105.0)))
+    assert result.problem.engines[0].capacity_rps == pytest.approx(90.0)
+    (told,) = result.protections
+    assert (told.protection, told.sentence) == ("backlog", "100 stand in line: 90 % of capacity while it drains")
+
+
+def test_a_short_queue_is_normal_and_nothing_is_remembered_of_any() -> None:
+    assert guarded(of(queued(5.0))).protections == ()
+    assert worth_remembering(guarded(of(queued(105.0)))) == ()
+
+
+def test_no_more_than_a_quarter_is_withheld() -> None:
+    assert guarded(of(queued(9_000.0))).problem.engines[0].capacity_rps == pytest.approx(75.0)
+
+
+def test_signals_that_are_late_drain_a_queue_in_twice_their_lag() -> None:
+    late = replace(of(queued(105.0)), lag_ms=20_000)
+    assert guarded(late).problem.engines[0].capacity_rps == pytest.approx(97.5)
+
+
+@pytest.mark.parametrize("unknown", [engine("e1"), queued(105.0, exclusion=STALE), queued(105.0, ready_replicas=0)])
+def test_a_queue_that_is_not_known_withholds_nothing(unknown: Engine) -> None:
+    assert factors(guarded(of(unknown)), "backlog") == {}
+
+
+def test_a_drain_time_of_nothing_leaves_queues_alone() -> None:
+    assert guarded(of(queued(105.0)), settings=SolverSettings(backlog_drain_ms=0)).protections == ()

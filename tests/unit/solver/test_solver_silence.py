@@ -62,6 +62,7 @@ def test_a_pipe_that_is_twenty_seconds_late_makes_nobody_silent() -> None:
     late = pair(0, lag_ms=20_000)
     assert [e.factor for e in late.engines] == [1.0, 1.0]
     assert lost_telemetry(late) is None
+    assert late.lag_ms == 20_000
     assert pair(6_000, lag_ms=20_000).engines[1].exclusion is not None
 
 
@@ -100,7 +101,7 @@ def test_an_engine_is_measured_at_the_length_of_answers_of_its_profile() -> None
         profile(output_tokens=100.0),
     )
     # 200 in 10 s; 0.5 + 100 x 0.02 s, smoothed 0.6 + 100 x 0.03 s.
-    assert found == Measured(20.0, pytest.approx(2.5), pytest.approx(3.6), 200, 9.0)
+    assert found == Measured(20.0, pytest.approx(2.5), pytest.approx(3.6), 200, 9.0, 2.0)
 
 
 def test_without_its_parts_the_whole_is_taken_as_it_is() -> None:

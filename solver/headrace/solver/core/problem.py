@@ -45,6 +45,7 @@ class Measured:
         smoothed_s: the same, smoothed: what a feedback policy steers by.
         samples: requests behind the means.
         inside: requests in service or waiting, just now; None where not measured.
+        waiting: of these, those that wait; 0 where not measured.
     """
 
     rate_rps: float
@@ -52,6 +53,7 @@ class Measured:
     smoothed_s: float
     samples: int
     inside: float | None = None
+    waiting: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,14 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One tick's problem. `network_s[(cluster, site)]` is a round trip; None = all probes lost, absent = unknown."""
+    """One tick's problem. `network_s[(cluster, site)]` is a round trip; None = all probes lost, absent = unknown.
+
+    `lag_ms` is how old the newest word of any engine is: how late everything here is.
+    """
 
     rows: tuple[Row, ...]
     engines: tuple[Engine, ...]
     network_s: Mapping[tuple[str, str], float | None]
     profiles: Mapping[str, LatencyProfile]
     inputs: tuple[InputOffsets, ...] = ()
+    lag_ms: int = 0

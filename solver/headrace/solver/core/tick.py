@@ -62,6 +62,7 @@ _RULES = (
     "panic_share",
     "cold_start_share",
     "cold_ramp_ms",
+    "backlog_drain_ms",
     "proportional_gain",
     "pid_gain",
     "pid_integral",

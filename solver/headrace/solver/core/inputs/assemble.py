@@ -50,6 +50,7 @@ def assemble(view: StateView, settings: SolverSettings, now_ms: int) -> Problem:
         network_s=dict(_network(view)),
         profiles=_profiles(view),
         inputs=view.inputs,
+        lag_ms=hearing.lag_ms,
     )
 
 

@@ -32,7 +32,7 @@ def measure(state: EngineState, profile: LatencyProfile) -> Measured | None:
     else:
         return None
     inside = None if state.running is None else state.running + (state.waiting or 0.0)
-    return Measured(samples / (state.covered_ms / _MS), window, smoothed, samples, inside)
+    return Measured(samples / (state.covered_ms / _MS), window, smoothed, samples, inside, state.waiting or 0.0)
 
 
 def _of(state: EngineState, metric: Metric) -> list[LatencyState]:

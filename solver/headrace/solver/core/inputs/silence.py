@@ -25,12 +25,16 @@ AHEAD_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """The instants that silence is counted from: for engines, and for demand, which may come by another pipe."""
+    """The instants that silence is counted from: for engines, and for demand, which may come by another pipe.
+
+    `lag_ms` is how old the newest word of any engine is.
+    """
 
     settings: SolverSettings
     now_ms: int
     engines_ms: int
     demand_ms: int
+    lag_ms: int
 
     def silence_ms(self, state: EngineState) -> int:
         """Give how long an engine has said nothing while others spoke."""
@@ -77,7 +81,8 @@ def hearing_of(view: StateView, settings: SolverSettings, now_ms: int) -> Hearin
     """Find the newest words of a view; where the newest is `lost_after_ms` old, silence is counted from now."""
     engines = _newest((state.last_signal_ms for state in view.engines.values()), now_ms)
     demand = _newest((state.last_signal_ms for state in view.demands.values()), now_ms)
-    return Hearing(settings, now_ms, _since(engines, settings, now_ms), _since(max(engines, demand), settings, now_ms))
+    since = _since(engines, settings, now_ms)
+    return Hearing(settings, now_ms, since, _since(max(engines, demand), settings, now_ms), max(0, now_ms - engines))
 
 
 def _newest(signals_ms: Iterable[int], now_ms: int) -> int:

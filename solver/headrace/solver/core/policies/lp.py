@@ -39,7 +39,8 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     flow, shed, prices = _read_back(layout, costs, components, solutions)
     best = flow
     stays = staying(layout, curves, components, (best, shed), settings.stay_within)
-    flow = np.where(stays.rows[layout.pair_row], layout.pair_previous * layout.demand[layout.pair_row], flow)
+    stood = layout.pair_previous * (layout.demand - shed)[layout.pair_row]
+    flow = np.where(stays.rows[layout.pair_row], stood, flow)
     # What is above capacity here is within the program's tolerance; of a small engine it is a multiple.
     load = np.minimum(split_by_slope(layout, curves, flow), layout.group_capacity)
     upper = true_cost(layout, curves, costs, flow, shed, load) + stays.uneven

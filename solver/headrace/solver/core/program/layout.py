@@ -77,8 +77,9 @@ class Layout:
         pair_row, pair_pool: (P,) sorted by row, then pool.
         pair_network: (P,) round trip, ms.
         pair_previous: (P,) share of the row's traffic that the previous snapshot sent there, 0..1.
-        pair_warm: (P,) RPS that may stay where they were: one ppm more than the weight says, since weights are rounded,
-            and what was rounded away must not have to move, or a large route's rounding would push a small one off.
+        pair_warm: (P,) RPS that may stay where they were, of what was not refused: one ppm more than the weight says,
+            since weights are rounded, and what was rounded away must not have to move, or a large route's rounding
+            would push a small one off.
         row_start: (R + 1,) where each row's pairs begin.
         row_key: (R) Kafka keys.
         row_warm_shed: (R,) RPS that were refused before, at today's demand.
@@ -169,7 +170,7 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
         pair_pool=pair_pool,
         pair_network=pair_network,
         pair_previous=pair_previous,
-        pair_warm=np.where(pair_previous > 0.0, (pair_previous + 1.0 / PPM) * demand[pair_row], 0.0),
+        pair_warm=np.where(pair_previous > 0.0, (pair_previous + 1.0 / PPM) * (demand * (1.0 - shed))[pair_row], 0.0),
         row_start=np.searchsorted(pair_row, np.arange(len(rows) + 1)).astype(np.int64),
         row_key=keys,
         row_warm_shed=demand * shed,

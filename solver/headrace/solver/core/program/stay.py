@@ -2,11 +2,12 @@
 
     stay = true cost of a component's traffic with each row's previous weights, engine by engine, at today's demand
     best = true cost of the program's answer, the price of its moves not counted
-    kept   where stay <= (1 + stay_within) best, nothing is shed either way, no engine is loaded above `FULLEST`, and
-           every row's previous weights are all still usable
+    kept   where stay <= (1 + stay_within) best, every row's previous weights are all still usable, and no engine is
+           loaded above `FULLEST`; above `BRIM` where the component sheds, and did before
 
 The cost is flat around its optimum, so small changes of demand move the optimum far for next to nothing, and every move
-costs somebody a warm cache. What is given up is bounded by the setting, and is in the record's gap.
+costs somebody a warm cache. What is given up is bounded by the setting, and is in the record's gap. In a fleet that is
+short every engine is full, and each swing of demand would fill the gaps anew; there, only what is shed is.
 """
 
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from headrace.solver.core.program.program import Component
 
 FULLEST = 0.95
 """Share of an engine's capacity above which its traffic is not left as it is: near the wall nothing is flat."""
+BRIM = 1.03
+"""The same where there is too much for all of them: what is above the wall for a moment waits that moment."""
 WHOLE = 1.0 - 2.0 / PPM
 
 
@@ -49,10 +52,10 @@ def staying(
     if within <= 0.0 or not layout.previous:
         return Stay(kept, 0.0)
     flow, shed = answer
-    stay = layout.pair_previous * layout.demand[layout.pair_row]
-    whole = (layout.per_row(layout.pair_previous) >= WHOLE) & (shed <= 0.0) & (layout.row_warm_shed <= 0.0)
-    load = sums(layout.warm.engine, layout.warm.ppm / PPM * layout.demand[layout.warm.row], len(layout.engines))
-    fits = load <= FULLEST * layout.engine_capacity
+    served = layout.demand - shed
+    stay = layout.pair_previous * served[layout.pair_row]
+    whole = layout.per_row(layout.pair_previous) >= WHOLE
+    load = sums(layout.warm.engine, layout.warm.ppm / PPM * served[layout.warm.row], len(layout.engines))
     usable = np.flatnonzero(layout.engine_pool >= 0)
     of_engines = np.zeros(len(layout.engines))
     groups = layout.engine_group[usable]
@@ -61,7 +64,9 @@ def staying(
     uneven = 0.0
     for component in components:
         members = np.flatnonzero(np.isin(layout.engine_pool, component.pools))
-        if not (whole[component.rows].all() and fits[members].all()):
+        sheds, did = (bool((z[component.rows] > 0.0).any()) for z in (shed, layout.row_warm_shed))
+        limit = (BRIM if sheds else FULLEST) * layout.engine_capacity[members]
+        if sheds is not did or not (whole[component.rows].all() and (load[members] <= limit).all()):
             continue
         mine = np.isin(layout.group_pool, component.pools)
         network = layout.pair_network[component.pairs]

@@ -46,7 +46,7 @@ def _aways(guarded: Guarded) -> Iterator[tuple[str, Change]]:
 
 
 def _share(back_ms: int, settings: SolverSettings) -> float:
-    if back_ms >= settings.cold_ramp_ms:
+    if back_ms >= settings.cold_ramp_ms or settings.cold_ramp_ms == 0:
         return 1.0
     start = settings.cold_start_share
     return start + (1.0 - start) * max(back_ms, 0) / settings.cold_ramp_ms
