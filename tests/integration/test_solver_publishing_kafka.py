@@ -132,6 +132,9 @@ def test_a_tombstone_by_another_hand_is_found_and_a_new_epoch_makes_every_reader
     healed = reader.until(lambda s: s.commit.epoch > before.commit.epoch)
     assert planned(healed) == DEMAND
     assert "the weights topic holds a record that no solver wrote" in solver.log_tail()
+    # Between the two, every commit was refused, and the snapshot before stood.
+    assert reader.refused
+    reader.refused.clear()
     late = EarlyReader(desk.kafka, desk.weights)
     late.until(lambda s: s.commit.epoch >= healed.commit.epoch)
     late.close()
