@@ -35,8 +35,9 @@ def missing(kafka: KafkaSettings, topics: Sequence[str]) -> str | None:
 def cleanup_policy(kafka: KafkaSettings, topic: str) -> str | None:
     """Give how a topic forgets; None where the broker does not say."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
+    admin = admin_client(kafka)  # it must outlive the answer
     try:
-        answers = admin_client(kafka).describe_configs([resource], request_timeout=DESCRIBE_TIMEOUT_S)
+        answers = admin.describe_configs([resource], request_timeout=DESCRIBE_TIMEOUT_S)
         entries = cast("Mapping[ConfigResource, Future[Mapping[str, ConfigEntry]]]", answers)[resource].result()
     except KafkaException:
         return None
