@@ -15,7 +15,10 @@ Signal = EngineSignals | Demand | NetworkProbe
 
 MAX_PERIOD_MS = 600_000
 MAX_AHEAD_MS = 60_000
-"""A signal dated this far ahead of its Kafka timestamp has a wrong clock: it would hold its key's watermark hostage."""
+"""A signal dated this far ahead of its Kafka timestamp has a wrong clock: it would hold its key's watermark hostage.
+
+The timestamp is the broker's on our topics (LogAppendTime); where it is the producer's, both may be wrong alike.
+"""
 MAX_DISTRIBUTIONS = 1024
 MAX_SECONDS = 1e7
 MAX_COUNT = 10**12

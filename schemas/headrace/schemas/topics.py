@@ -20,6 +20,9 @@ from headrace.schemas.weights import RouteWeights
 
 HOUR_MS = 3_600_000
 WEEK_MS = 7 * 24 * HOUR_MS
+MAX_MESSAGE_BYTES = 8 * 1024 * 1024
+MAX_SIGNAL_BYTES = 2 * 1024 * 1024
+"""Signals are far below the other topics' limit: a dead letter holds a refused signal, and more."""
 
 SIGNALS_ENGINE = "signals.engine"
 SIGNALS_DEMAND = "signals.demand"
@@ -115,7 +118,11 @@ def topic_table(settings: TopicSettings) -> Mapping[str, Topic]:
 
 
 def _topic(settings: TopicSettings, role: str, key: str, record: type, compacted: bool, single: bool) -> Topic:  # noqa: FBT001 - a row of the table
-    config = {"cleanup.policy": "compact" if compacted else "delete", "max.message.bytes": str(8 * 1024 * 1024)}
+    limit = MAX_SIGNAL_BYTES if role in STATE_OF else MAX_MESSAGE_BYTES
+    config = {"cleanup.policy": "compact" if compacted else "delete", "max.message.bytes": str(limit)}
+    if role in STATE_OF:
+        # A signal's own clock is held against the broker's, not against the producer's other time stamp.
+        config["message.timestamp.type"] = "LogAppendTime"
     if not compacted:
         config["retention.ms"] = str(settings.history_ms)
     elif role not in _WITH_HISTORY:

@@ -51,6 +51,7 @@ class Continuity:
             expected = self._expected.get(place, offset)
             if offset > expected:
                 first = await asyncio.to_thread(self._log_offsets.first_from, place, expected)
-                if first is None or first < offset:
+                # None: all that is committed ends before; what came since was in between, and was aborted.
+                if first is not None and first < offset:
                     raise SignalsLostError(f"{place[0]}[{place[1]}]: {offset} came; expected {expected}")
             self._expected[place] = max(expected, offset + 1)

@@ -11,11 +11,16 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from headrace.schemas.bus.clients import consumer_options
 from headrace.schemas.bus.settings import KafkaSettings
+from headrace.schemas.errors import HeadraceError
 
 ASK_S = 5.0
 
 Place = tuple[str, int]
 """A topic's name and a partition."""
+
+
+class NoAnswerError(HeadraceError):
+    """The broker gave neither a record nor the end of the log in time."""
 
 
 class LogOffsets:
@@ -37,8 +42,16 @@ class LogOffsets:
         low, high = self._client.get_watermark_offsets(TopicPartition(*place), timeout=ASK_S, cached=False)
         return low, high
 
+    def ends(self, places: Collection[Place]) -> Mapping[Place, int]:
+        """Give the offset after the last of each partition."""
+        return {place: self.bounds(place)[1] for place in places}
+
     def first_from(self, place: Place, offset: int) -> int | None:
-        """Give the offset of the first record at or after `offset`; None where none came in time."""
+        """Give the offset of the first committed record at or after `offset`; None where the log ends before one.
+
+        Raises:
+            NoAnswerError: neither a record nor the end came in time.
+        """
         deadline = time.monotonic() + ASK_S
         self._client.assign([TopicPartition(*place, offset)])
         try:
@@ -47,9 +60,9 @@ class LogOffsets:
                 error = None if message is None else message.error()
                 if message is not None and error is None:
                     return message.offset()
-                if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
-                    continue
-            return None
+                if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name
+                    return None
+            raise NoAnswerError(f"{place[0]}[{place[1]}]: nothing came from {offset} on within {ASK_S:g} s")
         finally:
             self._client.unassign()
 

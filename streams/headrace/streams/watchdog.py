@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from confluent_kafka import KafkaException
 
-from headrace.streams.log_offsets import LogOffsets, Place
+from headrace.streams.log_offsets import LogOffsets, NoAnswerError, Place
 from headrace.streams.progress import Progress
 
 
@@ -36,8 +36,13 @@ class Watchdog:
             committed = self._log_offsets.committed(owned)
             # On the embedded broker the end is too low by up to a batch: a hang is then seen a little later.
             return any(
-                self._log_offsets.bounds(place)[1] > max(committed[place], self._progress.next_offsets.get(place, 0))
-                for place in owned
+                self._waits(place, max(committed[place], self._progress.next_offsets.get(place, 0))) for place in owned
             )
-        except KafkaException:
+        except (KafkaException, NoAnswerError):
             return False
+
+    def _waits(self, place: Place, position: int) -> bool:
+        """Say whether a record waits. Beyond the last one there may be markers of transactions, and aborted records."""
+        return self._log_offsets.bounds(place)[1] > position and (
+            self._log_offsets.first_from(place, position) is not None
+        )

@@ -54,3 +54,10 @@ def test_every_role_has_a_topic() -> None:
 
 def test_weights_close_a_segment_an_hour_so_that_a_late_reader_finds_them_compacted() -> None:
     assert topic_table(TopicSettings())[WEIGHTS].config["segment.ms"] == "3600000"
+
+
+def test_a_dead_letter_has_room_for_the_largest_signal_and_signals_are_stamped_by_the_broker() -> None:
+    table = topic_table(TopicSettings())
+    limits = {int(table[role].config["max.message.bytes"]) for role in STATE_OF}
+    assert 2 * max(limits) < int(table[DEAD_LETTERS].config["max.message.bytes"])
+    assert {table[role].config["message.timestamp.type"] for role in STATE_OF} == {"LogAppendTime"}

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiokafka.errors import MessageSizeTooLargeError
 from faust import auth
 from faust.exceptions import ProducerSendError
 
@@ -22,7 +23,9 @@ from headrace.streams.credentials import faust_credentials, ssl_context
 from headrace.streams.delivery import Outgoing, deliver
 from headrace.streams.fleet_watch import FleetWatch
 from headrace.streams.fold_task import raw_record
+from headrace.streams.log_offsets import NoAnswerError
 from headrace.streams.progress import Progress
+from headrace.streams.watchdog import Watchdog
 
 
 class Said:
@@ -94,6 +97,29 @@ def test_what_was_not_delivered_is_sent_again_until_it_is(monkeypatch: pytest.Mo
     asyncio.run(deliver(producer, records, said))
     assert producer.arrived == [("t", b"a", b"1", 1), ("t", b"b", None, 0)]
     assert said.events == ["records not delivered, sending again"] * 2
+
+
+class SmallProducer(FlakyProducer):
+    """Takes values of at most three bytes: larger ones are refused at once by the client, or later by the broker."""
+
+    async def send(self, topic: str, key: bytes, value: bytes | None, partition: int | None, *_: object) -> Any:  # noqa: ANN401 - a future
+        self.tries[key] = 2
+        if value is not None and len(value) > 5:
+            raise ProducerSendError("Error while sending") from MessageSizeTooLargeError()
+        answer = await super().send(topic, key, value, partition)
+        if value is not None and len(value) > 3:
+            answer = asyncio.get_running_loop().create_future()
+            answer.set_exception(MessageSizeTooLargeError())
+        return answer
+
+
+def test_what_is_too_large_is_given_up_and_said_and_the_rest_is_delivered() -> None:
+    producer: Any = SmallProducer()
+    said = Said()
+    records = [Outgoing("t", 0, b"a", b"123456"), Outgoing("t", 0, b"b", b"1234"), Outgoing("t", 0, b"c", b"1")]
+    asyncio.run(asyncio.wait_for(deliver(producer, records, said), 5))
+    assert said.events == ["record is larger than its topic takes: given up"] * 2
+    assert ("t", b"c", b"1", 0) in producer.arrived
 
 
 def spec(engine: str, value: bytes | str | None = "", key: bytes | None = None) -> RawRecord:
@@ -247,6 +273,35 @@ def test_a_signal_before_the_recovery_stops_the_fold_at_the_start_and_after_a_re
     asyncio.run(run())
 
 
+def test_where_the_committed_log_ends_before_a_record_nothing_was_lost() -> None:
+    check(5, [], [7])
+
+
 def test_a_log_that_does_not_answer_is_not_taken_for_a_gap() -> None:
-    with pytest.raises(SignalsLostError):
-        check(5, [], [7])
+    class Silent(KnownLog):
+        def first_from(self, place: tuple[str, int], offset: int) -> int | None:
+            raise NoAnswerError(f"{place}: {offset}")
+
+    async def run() -> None:
+        log: Any = Silent(5, [])
+        continuity = Continuity(log)
+        await continuity.begin([PLACE])
+        with pytest.raises(NoAnswerError):
+            await continuity.check([(PLACE, 7)])
+
+    asyncio.run(run())
+
+
+class EndedLog(KnownLog):
+    """A log whose high watermark is 9, whatever records are in it."""
+
+    def bounds(self, _: tuple[str, int]) -> tuple[int, int]:
+        return 0, 9
+
+
+@pytest.mark.parametrize(("in_log", "stalled"), [([], False), ([8], True), ([3], False)])
+def test_only_a_committed_record_beyond_the_position_is_a_stall(in_log: list[int], stalled: bool) -> None:  # noqa: FBT001 - a case
+    log: Any = EndedLog(5, in_log)
+    progress = Progress()
+    watchdog = Watchdog(log, 0, progress)
+    assert asyncio.run(watchdog.is_stalled([PLACE])) is stalled

@@ -1,3 +1,4 @@
+import hashlib
 import math
 from dataclasses import replace
 
@@ -8,7 +9,8 @@ from headrace.schemas.dead_letters import DeadLetter, Rejected, RejectReason
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.records import Record
 from headrace.schemas.signals import Demand, Distribution, EngineSignals, Metric, NetworkProbe, Vantage
-from headrace.streams.core.admission import admit, dead_letter
+from headrace.schemas.topics import DEAD_LETTERS, MAX_SIGNAL_BYTES, TopicSettings, topic_table
+from headrace.streams.core.admission import MAX_LETTER_VALUE_BYTES, admit, dead_letter
 from headrace.streams.core.partitioner import murmur2, partition_of
 
 FLEET = {b"e1"}
@@ -88,6 +90,22 @@ def test_a_dead_letter_holds_the_record_as_it_came() -> None:
     assert letter == DeadLetter(
         record.topic, record.partition, 3, 1_005, b"e1", b"junk", RejectReason.MALFORMED, rejected.detail, "streams"
     )
+
+
+def test_a_dead_letter_of_anything_is_below_its_topics_limit_and_names_what_was_cut() -> None:
+    huge = replace(raw(SIGNAL), key=b"k" * 2_000_000, value=b"\0" * 30_000_000)
+    letter = dead_letter(huge, Rejected(RejectReason.TOO_LARGE, "d" * 1_000_000))
+    limit = int(topic_table(TopicSettings())[DEAD_LETTERS].config["max.message.bytes"])
+    assert len(encode(letter)) < limit - 1024 * 1024
+    assert letter.record_value == bytes(MAX_LETTER_VALUE_BYTES)
+    assert f"value is cut to {MAX_LETTER_VALUE_BYTES} of 30000000 bytes" in letter.detail
+    assert hashlib.sha256(b"\0" * 30_000_000).hexdigest() in letter.detail
+    assert "of 2000000 bytes" in letter.detail
+
+
+def test_what_fits_its_own_topic_fits_into_a_dead_letter_whole() -> None:
+    largest = replace(raw(SIGNAL), value=b"x" * MAX_SIGNAL_BYTES)
+    assert dead_letter(largest, Rejected(RejectReason.MALFORMED, "no")).record_value == largest.value
 
 
 # From the test of Kafka's own Java client, UtilsTest.testMurmur2 (signed 32-bit there).

@@ -5,6 +5,7 @@ key lies in its partition, the engine is known. The first four depend on the rec
 worker knows it at that moment: an engine is announced in `fleet` before its signals count.
 """
 
+import hashlib
 from collections.abc import Container
 
 from headrace.schemas.check_signals import Signal, check_signal
@@ -15,6 +16,10 @@ from headrace.schemas.signals import EngineSignals
 from headrace.streams.core.partitioner import partition_of
 
 STAGE = "streams"
+MAX_LETTER_VALUE_BYTES = 4 * 1024 * 1024
+MAX_LETTER_KEY_BYTES = 64 * 1024
+MAX_LETTER_DETAIL_CHARS = 16 * 1024
+"""A dead letter is below its topic's limit whatever it holds; a compressed signal may be far above its own topic's."""
 
 
 def admit(
@@ -52,15 +57,28 @@ def admit(
 
 
 def dead_letter(record: RawRecord, rejected: Rejected) -> DeadLetter:
-    """Give the record as it came, with where from and why."""
+    """Give the record as it came, with where from and why.
+
+    A key or value that is too long for the dead-letter topic is cut; its length and SHA-256 are in the detail then.
+    """
+    key, key_cut = _kept("key", record.key, MAX_LETTER_KEY_BYTES)
+    value, value_cut = _kept("value", record.value, MAX_LETTER_VALUE_BYTES)
+    detail = "; ".join((rejected.detail[:MAX_LETTER_DETAIL_CHARS], *key_cut, *value_cut))
     return DeadLetter(
         topic=record.topic,
         partition=record.partition,
         offset=record.offset,
         timestamp_ms=record.timestamp_ms,
-        record_key=record.key,
-        record_value=record.value,
+        record_key=key,
+        record_value=value,
         reason=rejected.reason,
-        detail=rejected.detail,
+        detail=detail,
         stage=STAGE,
     )
+
+
+def _kept(name: str, found: bytes | None, bound: int) -> tuple[bytes | None, tuple[str, ...]]:
+    if found is None or len(found) <= bound:
+        return found, ()
+    digest = hashlib.sha256(found).hexdigest()
+    return found[:bound], (f"{name} is cut to {bound} of {len(found)} bytes; SHA-256 of the whole is {digest}",)
