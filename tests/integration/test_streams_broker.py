@@ -5,19 +5,38 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from streams_run import Bus, Worker, a_second
+from confluent_kafka import Producer
+from streams_run import Bus, Worker, a_second, engine_signal
 
 from headrace.infra.brokers.apache import Login, create
 from headrace.infra.brokers.contract import Broker
 from headrace.infra.provision import apply_topics
+from headrace.schemas.bus.clients import admin_client, producer_options
 from headrace.schemas.bus.settings import KafkaSettings
-from headrace.schemas.topics import TopicSettings
+from headrace.schemas.codec import encode
+from headrace.schemas.topics import SIGNALS_ENGINE, TopicSettings
 from headrace.streams.settings import StreamsSettings
 from headrace.streams.topic_check import TopicsError, wait_for_topics
 
 pytestmark = pytest.mark.apache
 SETTINGS = StreamsSettings()
 ENGINES = [f"engine-{i}" for i in range(6)]
+
+
+class Said:
+    """A log that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def debug(self, event: str, **_: object) -> None:
+        self.events.append(event)
+
+    info = warning = error = debug
+
+
+def never() -> bool:
+    return False
 
 
 def test_a_broker_that_is_killed_and_restarted_costs_time_alone(
@@ -67,22 +86,66 @@ def test_a_login_of_librdkafkas_options_reaches_faust_too(tmp_path: Path) -> Non
             worker.kill()
 
 
+def test_what_a_transaction_took_back_is_not_folded_and_a_topic_made_anew_begins_anew(
+    apache_broker: Broker, apache_topics: TopicSettings, tmp_path: Path
+) -> None:
+    bus = Bus(apache_broker.kafka, apache_topics)
+    bus.announce(ENGINES)
+    dice = np.random.default_rng(9)
+    for second in range(1, 6):
+        bus.send_signals(a_second(second, dice))
+    bus.flush()
+    writer = Producer(producer_options(apache_broker.kafka, f"{apache_topics.prefix}writer"))
+    writer.init_transactions(30)
+    writer.begin_transaction()
+    taken_back = engine_signal("engine-0", 90, dice)
+    writer.produce(bus.name(SIGNALS_ENGINE), encode(taken_back), key=taken_back.key)
+    assert writer.flush(30) == 0
+    writer.abort_transaction(30)
+    worker = Worker(bus, tmp_path)
+    try:
+        bus.wait_for_states(bus.offline(SETTINGS, ENGINES).encoded, worker)
+        assert worker.stop() == 0
+        admin = admin_client(apache_broker.kafka)
+        (deleted,) = admin.delete_topics([bus.name(SIGNALS_ENGINE)]).values()
+        deleted.result()
+        time.sleep(1.0)
+        apply_topics(apache_broker.kafka, apache_topics)
+        bus.send_signals([(SIGNALS_ENGINE, engine_signal("engine-0", 7, dice))])
+        bus.flush()
+        worker = Worker(bus, tmp_path)
+        bus.wait_for_states(bus.offline(SETTINGS, ENGINES).encoded, worker)
+        assert "they begin anew" in worker.said()
+    finally:
+        worker.kill()
+
+
 def test_topics_that_are_missing_or_of_other_partitions_end_the_start_with_the_reason(
     apache_broker: Broker, apache_topics: TopicSettings
 ) -> None:
     missing = TopicSettings(prefix="nowhere.")
     with pytest.raises(TopicsError, match=r"no topic nowhere\.signals\.engine.*headrace topics apply"):
-        wait_for_topics(apache_broker.kafka, missing, 0.0)
+        wait_for_topics(apache_broker.kafka, missing, 0.0, Said(), never)
     mixed = TopicSettings(
         prefix=apache_topics.prefix,
         names={"state.engine": f"{apache_topics.prefix}weights", "weights": f"{apache_topics.prefix}state.engine"},
         partitions=2,
     )
     with pytest.raises(TopicsError, match=r"weights has 1 partitions; .*signals\.engine has 2"):
-        wait_for_topics(apache_broker.kafka, mixed, 0.0)
-    assert wait_for_topics(apache_broker.kafka, apache_topics, 0.0)["signals.engine"] == 2
+        wait_for_topics(apache_broker.kafka, mixed, 0.0, Said(), never)
+    found = wait_for_topics(apache_broker.kafka, apache_topics, 0.0, Said(), never)
+    assert found is not None
+    assert found["signals.engine"] == 2
 
 
 def test_without_a_broker_the_start_fails_after_the_wait() -> None:
     with pytest.raises(TopicsError, match="no broker answers"):
-        wait_for_topics(KafkaSettings("127.0.0.1:1"), TopicSettings(), 0.0)
+        wait_for_topics(KafkaSettings("127.0.0.1:1"), TopicSettings(), 0.0, Said(), never)
+
+
+def test_waiting_for_a_broker_is_said_at_once_and_a_stop_ends_it() -> None:
+    said = Said()
+    asked = iter((False, False, True))
+    waited = wait_for_topics(KafkaSettings("127.0.0.1:1"), TopicSettings(), 60.0, said, lambda: next(asked))
+    assert waited is None
+    assert said.events == ["waiting for 127.0.0.1:1"]

@@ -66,7 +66,7 @@ class TopicDifference:
         text = f"{self.topic}: {self.setting} is {self.has or 'not set'}; should be {self.should}"
         if self.setting == "partitions":
             text += " (cannot be mended: keyed state cannot be re-partitioned. Set topics.partitions to what the topics"
-            text += " have; or delete the topic, with what it holds, and apply again)"
+            text += " have; or stop the streams, delete the topic and its state topic, and apply again)"
         elif self.setting == "replication":
             text += " (cannot be mended here: use Kafka's own kafka-reassign-partitions)"
         return text

@@ -7,22 +7,44 @@ from pathlib import Path
 from typing import Any, cast
 
 import faust
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from faust.types import AppT, TopicT
 from faust.types.tables import TableT
 from yarl import URL
 
 from headrace.schemas.bus.security import read_security
 from headrace.schemas.bus.settings import KafkaSettings
-from headrace.schemas.topics import Topic
+from headrace.schemas.topics import MAX_MESSAGE_BYTES, Topic
 from headrace.streams.credentials import faust_credentials
 from headrace.streams.settings import StreamsSettings
 
 EMBEDDED_SESSION_TIMEOUT_MS = 6_000
 """The embedded broker's first join takes half of the session timeout."""
 EMBEDDED_FETCH_WAIT_MS = 50
-MAX_BYTES = 8 * 1024 * 1024
+MAX_BYTES = MAX_MESSAGE_BYTES
 REQUEST_TIMEOUT_S = 30.0
 COMMIT_EVERY_S = 1.0
+
+
+class CommittedThread(AIOKafkaConsumerThread):
+    """Reads what is committed alone: Faust would fold the records of aborted transactions, too, and has no setting."""
+
+    def _create_worker_consumer(self, transport: Any) -> Any:  # noqa: ANN401 - aiokafka's client, untyped
+        client: Any = super()._create_worker_consumer(transport)
+        client._isolation_level = "read_committed"  # noqa: SLF001 - read when the client starts
+        return client
+
+
+class CommittedConsumer(Consumer):
+    """Faust's consumer with a thread that reads what is committed."""
+
+    def _new_consumer_thread(self) -> CommittedThread:
+        return CommittedThread(self, loop=self.loop, beacon=self.beacon)
+
+
+def session_timeout_s(kafka: KafkaSettings, settings: StreamsSettings) -> float:
+    """Give the silence after which the broker takes a worker's partitions away."""
+    return (EMBEDDED_SESSION_TIMEOUT_MS if kafka.broker == "embedded" else settings.session_timeout_ms) / 1000
 
 
 def make_app(kafka: KafkaSettings, settings: StreamsSettings) -> AppT:
@@ -30,8 +52,8 @@ def make_app(kafka: KafkaSettings, settings: StreamsSettings) -> AppT:
     folder = Path(settings.data_dir)
     folder.mkdir(parents=True, exist_ok=True)
     embedded = kafka.broker == "embedded"
-    session_s = (EMBEDDED_SESSION_TIMEOUT_MS if embedded else settings.session_timeout_ms) / 1000
-    return faust.App(
+    session_s = session_timeout_s(kafka, settings)
+    app = faust.App(
         settings.group_id,
         broker=[URL(f"aiokafka://{address.strip()}") for address in kafka.bootstrap_servers.split(",")],
         broker_client_id=kafka.client_id,
@@ -59,6 +81,8 @@ def make_app(kafka: KafkaSettings, settings: StreamsSettings) -> AppT:
         cython_optimizations=True,
         worker_redirect_stdouts=False,
     )
+    cast("Any", app.transport).Consumer = CommittedConsumer
+    return app
 
 
 def shorten_fetches(app: AppT) -> None:

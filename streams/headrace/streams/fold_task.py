@@ -23,6 +23,7 @@ from headrace.streams.core.keyed import KeyedFold
 from headrace.streams.core.partitioner import partition_of
 from headrace.streams.delivery import Outgoing, deliver
 from headrace.streams.fleet_watch import FleetWatch
+from headrace.streams.lease import Lease
 from headrace.streams.ports import Log
 from headrace.streams.progress import Progress
 
@@ -47,6 +48,7 @@ class FoldTask:
         wait_s: float,
         fleet: FleetWatch | None,
         continuity: Continuity,
+        lease: Lease,
         progress: Progress,
         log: Log,
     ) -> None:
@@ -58,9 +60,11 @@ class FoldTask:
         self._wait_s = wait_s
         self._fleet = fleet
         self._continuity = continuity
+        self._lease = lease
         self._progress = progress
         self._log = log
         self._swept: tuple[int, int] | None = None
+        self._ends: Mapping[int, int] = {}
 
     async def receive(self, stream: Any) -> None:  # noqa: ANN401 - Faust's stream type lacks `noack`
         """Be the agent: hand every event on, acknowledging none."""
@@ -78,12 +82,17 @@ class FoldTask:
             wait_s = max(self._wait_s, min(took_s, MAX_WAITS * self._wait_s))
             events = await self._batches.take(wait_s, IDLE_S)
             began_s = time.monotonic()
+            await self._begin_anew()
             await self._sweep()
             current = [e for e in events if e.message.generation_id == self._app.consumer_generation_id]
             if current:
                 await self._continuity.check(((self._signals, e.message.partition), e.message.offset) for e in current)
                 await self._process(current)
             took_s = time.monotonic() - began_s
+
+    def recovered(self, ends: Mapping[int, int]) -> None:
+        """Take note of where the owned partitions end, once their states are there and before their signals come."""
+        self._ends = ends
 
     def revoked(self, partitions: Container[int]) -> None:
         """Drop what is kept of partitions that other workers own now."""
@@ -101,6 +110,7 @@ class FoldTask:
         for key, value in folded.states.items():
             self._table.data[key] = value
         outgoing += [_refused(self._dead_letters, letter) for letter in folded.rejected]
+        self._lease.look()
         await deliver(self._app.producer, outgoing, self._log)
         for event in events:
             event.ack()
@@ -122,6 +132,27 @@ class FoldTask:
                 detail=letter.detail,
             )
 
+    async def _begin_anew(self) -> None:
+        """Delete the states of a partition that hold offsets which its log does not have: the topic was made anew.
+
+        Their guard by offset would drop every signal up to there.
+        """
+        ends, self._ends = self._ends, {}
+        gone = self._fold.of_another_log(self._table.data, ends) if ends else []
+        if gone:
+            why = "states are ahead of their signals topic, which was deleted or cut: they begin anew"
+            self._log.warning(why, topic=self._signals, states_deleted=len(gone))
+            await self._delete(gone)
+
+    async def _delete(self, keys: Sequence[bytes]) -> None:
+        for key in keys:
+            self._fold.forget(key)
+            del self._table.data[key]
+        partitions = self._fold.partitions
+        tombstones = [Outgoing(self._state, partition_of(key, partitions), key, None) for key in keys]
+        self._lease.look()
+        await deliver(self._app.producer, tombstones, self._log)
+
     async def _sweep(self) -> None:
         """Delete the state of every engine that left the fleet; looked for when the fleet or the assignment changed."""
         if self._fleet is None or not self._app.tables.actives_ready:
@@ -131,12 +162,7 @@ class FoldTask:
             return
         owned = {tp.partition for tp in self._app.consumer.assignment() if tp.topic == self._signals}
         gone = [key for key in self._table.data if key not in self._fleet and self._owns(owned, key)]
-        for key in gone:
-            self._fold.forget(key)
-            del self._table.data[key]
-        partitions = self._fold.partitions
-        tombstones = [Outgoing(self._state, partition_of(key, partitions), key, None) for key in gone]
-        await deliver(self._app.producer, tombstones, self._log)
+        await self._delete(gone)
         if gone:
             self._log.info("engines left the fleet", states_deleted=len(gone))
         self._swept = version

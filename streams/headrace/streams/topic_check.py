@@ -4,7 +4,7 @@ With another count Faust's agent skips every event while the worker stays alive;
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from confluent_kafka import KafkaException
@@ -14,32 +14,46 @@ from headrace.schemas.bus.clients import admin_client
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.topics import DEAD_LETTERS, FLEET, STATE_OF, Topic, TopicSettings, topic_table
+from headrace.streams.ports import Log
 
 PAUSE_S = 0.2
-ASK_S = 5.0
+ASK_S = 1.0
+"""Also how long a stop may wait."""
+SAY_AGAIN_S = 10.0
 
 
 class TopicsError(HeadraceError):
     """The topics are not what the streams need."""
 
 
-def wait_for_topics(kafka: KafkaSettings, topics: TopicSettings, timeout_s: float) -> Mapping[str, int]:
-    """Give the partitions of each signals topic by role, once every topic is there.
+def wait_for_topics(
+    kafka: KafkaSettings, topics: TopicSettings, timeout_s: float, log: Log, stopped: Callable[[], bool]
+) -> Mapping[str, int] | None:
+    """Give the partitions of each signals topic by role, once every topic is there; None when stopped before.
+
+    What is waited for is said at once, when it changes, and every ten seconds.
 
     Raises:
         TopicsError: topics are missing or the broker did not answer in time, or partitions differ.
     """
     client, table = admin_client(kafka), topic_table(topics)
     deadline = time.monotonic() + timeout_s
-    while True:
+    said, say_again_s = "", 0.0
+    while not stopped():
         found = _partitions(client)
         missing = [topic.name for topic in _needed(table) if topic.name not in found]
         if not missing:
             return _matched(table, found)
-        if time.monotonic() >= deadline:
+        now_s = time.monotonic()
+        waits = f"waiting for {'topics: run `headrace topics apply`' if found else kafka.bootstrap_servers}"
+        if waits != said or now_s >= say_again_s:
+            log.info(waits, **({"missing": missing} if found else {}))
+            said, say_again_s = waits, now_s + SAY_AGAIN_S
+        if now_s >= deadline:
             why = f"no topic {', '.join(missing)}; run `headrace topics apply`" if found else "no broker answers"
             raise TopicsError(f"{kafka.bootstrap_servers}: {why} (waited {timeout_s:g} s)")
         time.sleep(PAUSE_S)
+    return None
 
 
 def _needed(table: Mapping[str, Topic]) -> list[Topic]:

@@ -7,7 +7,6 @@ that was not written, so ending at once is always safe, and whatever supervises 
 """
 
 import asyncio
-import logging
 import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -24,6 +23,8 @@ from headrace.streams.batches import Batches
 from headrace.streams.continuity import Continuity
 from headrace.streams.core.keyed import KINDS, KeyedFold
 from headrace.streams.fleet_watch import FleetWatch
+from headrace.streams.lease import Lease, LeaseLostError
+from headrace.streams.library_logs import redirect_library_logs
 from headrace.streams.log_offsets import LogOffsets, Place
 from headrace.streams.ports import Log
 from headrace.streams.progress import Progress
@@ -60,8 +61,10 @@ def run_streams(
         StreamsError: the fleet topic could not be read in time.
         InvalidInputError: the security options cannot be used with Faust.
     """
-    partitions = wait_for_topics(kafka, topics, settings.start_wait_ms / 1000)
-    _quieten()
+    redirect_library_logs(log)
+    partitions = wait_for_topics(kafka, topics, settings.start_wait_ms / 1000, log, stopped)
+    if partitions is None:
+        return
     # Before Faust is imported: it binds to the policy.
     asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())  # pyright: ignore[reportDeprecated] - Faust's threads make their loops by it
     worker = _Worker(kafka, topics, settings, log, dict(partitions))
@@ -120,9 +123,10 @@ class _Worker:
         return True
 
     def _compose(self, fleet: FleetWatch, registry: SchemaSource | None) -> "tuple[AppT, list[FoldTask]]":
-        from headrace.streams.app import make_app, shorten_fetches  # noqa: PLC0415 - Faust is imported after the loop's policy is set
+        from headrace.streams.app import make_app, session_timeout_s, shorten_fetches  # noqa: PLC0415 - Faust is imported after the loop's policy is set
 
         app = make_app(self._kafka, self._settings)
+        self._lease = Lease(session_timeout_s(self._kafka, self._settings))
         folds = [self._fold(app, role, fleet if role == SIGNALS_ENGINE else None, registry) for role in STATE_OF]
 
         async def revoked(_: object, revoked: Collection[Any], **__: object) -> None:
@@ -142,7 +146,14 @@ class _Worker:
             # Until Faust has sought the committed offsets and resumes: what it fetches before that it would skip, take
             # for read, or even commit as a gap.
             app.consumer.stop_flow()
-            await self._continuity.begin(self._signals_of(app.consumer.assignment()))
+            places = self._signals_of(app.consumer.assignment())
+            await self._continuity.begin(places)
+            if self._kafka.broker == "kafka":  # the embedded broker's ends are too low
+                ends = await asyncio.to_thread(self._log_offsets.ends, places)
+                for role, fold in zip(STATE_OF, folds, strict=True):
+                    fold.recovered(
+                        {place: end for (name, place), end in ends.items() if name == self._table[role].name}
+                    )
 
         app.on_rebalance_complete.connect(cast("Any", recovered), weak=False)
         app.on_partitions_revoked.connect(cast("Any", revoked), weak=False)
@@ -164,6 +175,7 @@ class _Worker:
             wait_s=self._settings.batch_wait_ms / 1000,
             fleet=fleet,
             continuity=self._continuity,
+            lease=self._lease,
             progress=self._progress,
             log=self._log,
         )
@@ -185,6 +197,10 @@ class _Worker:
         watchdog = Watchdog(self._log_offsets, self._settings.stall_ms, self._progress)
         ready = False
         while not stopped():
+            try:
+                self._lease.look()
+            except LeaseLostError as error:
+                self._die("the partitions may be another's", error)
             for name, task in {**parts, "start of Faust": starting}.items():
                 if task.done() and task.exception() is not None:
                     self._die(f"{name} broke", task.exception())
@@ -221,10 +237,3 @@ class _Worker:
         """End at once. Faust's own way out would acknowledge what it holds."""
         self._log.error(why, error=repr(error), exc_info=error, **self._progress.counts())
         os._exit(FAILED)
-
-
-def _quieten() -> None:
-    """Keep the libraries to their warnings; aiokafka's debug records alone cost an eighth of the throughput."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    for name in ("aiokafka", "faust", "mode", "asyncio"):
-        logging.getLogger(name).setLevel(logging.WARNING)
