@@ -4,8 +4,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from fleet_inputs import attempt
 
+from fleet_inputs import attempt
 from headrace.infra.fleet.curves import h100_curve, replica_curve, silicon_curve
 from headrace.infra.fleet.engine import Admitted, EngineTimes, SimulatedEngine
 from headrace.infra.fleet.scenario import engine_setup, profile_of

@@ -1,8 +1,8 @@
 """A simulated engine: slots, queue, faults. The flat engine serves 9 tokens in exactly one second, two at a time."""
 
 import pytest
-from fleet_inputs import FLAT, attempt, engine
 
+from fleet_inputs import FLAT, attempt, engine
 from headrace.infra.fleet.engine import Admitted, Queued, TurnedAway
 from headrace.infra.fleet.request import EngineRefusal
 from headrace.schemas.signals import Metric
