@@ -2,17 +2,27 @@
 
 `broker` and `topics` run a test once per kind of broker and carry the marks; a test that needs one kind alone asks for
 `embedded_broker` or `apache_broker` and carries the mark itself.
+
+Properties are tried on as many examples as `thoroughness` says, where they say nothing themselves, and however slow the
+machine is: a time per example would be a timing assert.
 """
 
 import uuid
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from headrace.infra.brokers import start_broker
 from headrace.infra.brokers.contract import Broker
 from headrace.infra.provision import apply_topics
 from headrace.schemas.topics import TopicSettings
+from thoroughness import examples
+
+settings.register_profile(
+    "headrace", max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("headrace")
 
 PARTITIONS = 2
 QUICK_KAFKA = {"log.cleaner.backoff.ms": "200"}
