@@ -1,6 +1,7 @@
 """The program against the best-tuned P controller, in a closed loop, with signals that come late.
 
-    python tests/bench/bench_stability.py [--seeds 2] [--delays 0,5,10,20] [--gains 0.01,0.03,0.1] [--processes 2]
+    python tests/bench/bench_stability.py [--seeds 2] [--delays 0,5,10,20] [--gains 0.003,0.01,0.03,0.1]
+                                           [--first-seed 101] [--processes 2]
 
 The gain sweep comes first, at each delay, on a seed of its own; the best gain is the one with the least mean latency
 over all phases. Then both run on the same seeds. Phases: quiet; an engine dies, and is back after half of the phase;
@@ -8,7 +9,12 @@ demand moves from one cluster to another (+40 % and -40 %). Window 10 s, a repor
 
 `moved` is % of all traffic a minute, `kv hit` the share of a session's requests that go where its last one went, `shed`
 all that was not answered, `overload` engine seconds with somebody waiting. A verdict is of paired differences: a win or
-a loss is one whose 95 % interval leaves out 0; "better" and "worse" are means of too few seeds to tell.
+a loss is one whose 95 % interval leaves out 0; "better" and "worse" are means of too few seeds to tell. There are some
+seventy verdicts, so of 95 % intervals a few are wrong. Latencies are of answered requests only: where one of two sheds
+more, its latencies are of fewer, and `shed` is to be read beside them.
+
+Settings were chosen on seeds 1 and 2; the first seed is 101, so that they are judged on others. A best gain at the end
+of the sweep is said to be there: then a better one may lie beyond.
 """
 
 import argparse
@@ -106,11 +112,11 @@ def shown(mean: float, half: float) -> str:
     return f"{mean:.1f}" if math.isnan(half) else f"{mean:.1f} +- {half:.1f}"
 
 
-def profile_errors(seeds: int, processes: int, delay_s: float) -> None:
+def profile_errors(seeds: range, processes: int, delay_s: float) -> None:
     """Print what wrong beliefs cost, with trim and without."""
     wrong, plain = Errors(speed=0.2, capacity=0.1), replace(LP, trim_bound=1.0)
     kinds = (("right", plain, RIGHT), ("wrong, no trim", plain, wrong), ("wrong, trim", LP, wrong))
-    jobs = [Job(n, case(s, delay_s, seed, e)) for n, s, e in kinds for seed in range(1, seeds + 1)]
+    jobs = [Job(n, case(s, delay_s, seed, e)) for n, s, e in kinds for seed in seeds]
     results = run_all(jobs, processes)
     print(f"\nprofiles wrong by 20 % in speed and 10 % in capacity, in turn up and down; delay {delay_s:g} s")
     for name, _, _ in kinds:
@@ -125,8 +131,9 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--first-seed", type=int, default=101)
     parser.add_argument("--delays", default="0,5,10,20")
-    parser.add_argument("--gains", default="0.01,0.03,0.1")
+    parser.add_argument("--gains", default="0.003,0.01,0.03,0.1")
     parser.add_argument("--processes", type=int, default=2)
     asked = parser.parse_args()
     delays, gains = ([float(x) for x in text.split(",")] for text in (asked.delays, asked.gains))
@@ -137,8 +144,9 @@ def main() -> None:
     print("gain sweep of the P controller, mean ms over all phases (a gain is per second)")
     for d in delays:
         found = ", ".join(f"{g:g}: {mean_latency(sweep[f'{d}/{g}']):.0f}" for g in gains)
-        print(f"  delay {d:4g} s   {found}   -> {best[d]:g}")
-    seeds = range(1, asked.seeds + 1)
+        at_end = " (the end of the sweep)" if best[d] in (min(gains), max(gains)) else ""
+        print(f"  delay {d:4g} s   {found}   -> {best[d]:g}{at_end}")
+    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     jobs = [
         Job(f"{name} {d}", case(settings, d, seed))
         for d in delays
@@ -152,7 +160,7 @@ def main() -> None:
         lost += compare(f"delay {d:g} s, {asked.seeds} seeds", ("lp", f"P at {best[d]:g}"), pair)
     moved = {d: averaged(results[f"lp {d}"], "quiet", "moved")[0] for d in delays}
     print("\nlp, moved %/min in quiet by delay: " + ", ".join(f"{d:g} s {v:.2f}" for d, v in moved.items()))
-    profile_errors(asked.seeds, asked.processes, min(delays, key=lambda d: abs(d - 5.0)))
+    profile_errors(seeds, asked.processes, min(delays, key=lambda d: abs(d - 5.0)))
     print("\nnot won: " + ("nothing" if not lost else "".join(f"\n  {line}" for line in lost)))
 
 
