@@ -37,8 +37,11 @@ def cleanup_policy(kafka: KafkaSettings, topic: str) -> str | None:
     resource = ConfigResource(ResourceType.TOPIC, topic)
     admin = admin_client(kafka)  # it must outlive the answer
     try:
-        answers = admin.describe_configs([resource], request_timeout=DESCRIBE_TIMEOUT_S)
-        entries = cast("Mapping[ConfigResource, Future[Mapping[str, ConfigEntry]]]", answers)[resource].result()
+        answers = cast(
+            "Mapping[ConfigResource, Future[Mapping[str, ConfigEntry]]]",
+            admin.describe_configs([resource], request_timeout=DESCRIBE_TIMEOUT_S),
+        )
+        entries = answers[resource].result()
     except KafkaException:
         return None
     entry = entries.get("cleanup.policy")
