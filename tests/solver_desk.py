@@ -28,7 +28,12 @@ from solver_inputs import demand_state, engine_state, network_state, profile, sp
 SITES = ("a", "b", "c")
 DEMAND = {"A": 90.0, "B": 120.0, "C": 40.0}
 CAPACITY = {"a": 100.0, "b": 100.0, "c": 80.0}
-QUICK = ("solver.period_ms=200", "solver.ageing_after_ms=4000", "solver.expired_after_ms=8000")
+QUICK = (
+    "solver.period_ms=200",
+    "solver.ageing_after_ms=4000",
+    "solver.expired_after_ms=8000",
+    "solver.lost_after_ms=8000",
+)
 WAIT_S = 40.0
 
 
