@@ -63,6 +63,7 @@ def main() -> None:
     # Publisher sets what headrace's topics need: murmur2 partitioning, idempotence, acks=all.
     publisher = Publisher(KafkaSettings(bootstrap_servers=arguments.bootstrap))
     ends = time.monotonic() + arguments.seconds
+    print(f"publishing {' and '.join(ENGINES)}, demand of {CLUSTER} and its round trip, each second, until Ctrl-C")
     while time.monotonic() < ends:
         now_ms = time.time_ns() // 1_000_000
         for engine_id in ENGINES:

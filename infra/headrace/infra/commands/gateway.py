@@ -46,7 +46,8 @@ def command(
     """Answer OpenAI's API until it is stopped (SIGTERM, SIGINT). Logs JSON lines to standard error.
 
     Example: headrace gateway --demo-engines 3, then
-    curl localhost:8080/v1/chat/completions -d '{"model": "llama-3.1-8b", "stream": true, "messages": [...]}'
+    curl localhost:8080/v1/chat/completions -d '{"model": "llama-3.1-8b", "stream": true,
+    "messages": [{"role": "user", "content": "Hello"}]}'
     """
     import asyncio
 
