@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from headrace.infra.brokers.contract import Broker
-from headrace.infra.latest import UnreadTopicError, read_latest
+from headrace.infra.kafka_edge import MissingTopicError
+from headrace.infra.latest import read_latest
 from headrace.infra.provision import apply_topics
 from headrace.schemas.bus.compacted import MAX_POLL_RECORDS, CompactedReader
 from headrace.schemas.bus.publisher import Dropped, Published, Publisher
@@ -103,8 +104,8 @@ def test_a_tombstone_is_handed_out_and_its_key_is_not_among_the_latest(broker: B
     assert list(read_latest(broker.kafka, topic)) == [b"engine-b"]
 
 
-def test_a_topic_that_is_not_there_is_said_to_be_unread(broker: Broker, topics: TopicSettings) -> None:
-    with pytest.raises(UnreadTopicError, match=f"{topics.prefix}nowhere was not read to its end"):
+def test_a_topic_that_is_not_there_is_said_to_be_missing_with_what_to_do(broker: Broker, topics: TopicSettings) -> None:
+    with pytest.raises(MissingTopicError, match=f"no topic {topics.prefix}nowhere at .*headrace topics apply"):
         read_latest(broker.kafka, f"{topics.prefix}nowhere", timeout_s=0.5)
 
 
