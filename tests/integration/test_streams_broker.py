@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from streams_run import Bus, Worker, a_second, engine_signal
 
+from headrace.infra.brokers import start_broker
 from headrace.infra.brokers.apache import Login, create
 from headrace.infra.brokers.contract import Broker
 from headrace.infra.provision import apply_topics
@@ -136,6 +137,15 @@ def test_topics_that_are_missing_or_of_other_partitions_end_the_start_with_the_r
     found = wait_for_topics(apache_broker.kafka, apache_topics, 0.0, Said(), never)
     assert found is not None
     assert found["signals.engine"] == 2
+
+
+@pytest.mark.embedded
+def test_a_broker_that_has_no_topic_at_all_is_not_called_silent() -> None:
+    with (
+        start_broker("embedded") as fresh,
+        pytest.raises(TopicsError, match=r"no topic headrace\.signals\.engine.*headrace topics apply"),
+    ):
+        wait_for_topics(fresh.kafka, TopicSettings(), 0.0, Said(), never)
 
 
 def test_without_a_broker_the_start_fails_after_the_wait() -> None:

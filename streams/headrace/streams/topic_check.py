@@ -5,7 +5,6 @@ With another count Faust's agent skips every event while the worker stays alive;
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -41,16 +40,17 @@ def wait_for_topics(
     said, say_again_s = "", 0.0
     while not stopped():
         found = _partitions(client)
-        missing = [topic.name for topic in _needed(table) if topic.name not in found]
-        if not missing:
+        missing = [topic.name for topic in _needed(table) if topic.name not in (found or {})]
+        if found is not None and not missing:
             return _matched(table, found)
         now_s = time.monotonic()
-        waits = f"waiting for {'topics: run `headrace topics apply`' if found else kafka.bootstrap_servers}"
+        silent = found is None
+        waits = f"waiting for {kafka.bootstrap_servers if silent else 'topics: run `headrace topics apply`'}"
         if waits != said or now_s >= say_again_s:
-            log.info(waits, **({"missing": missing} if found else {}))
+            log.info(waits, **({} if silent else {"missing": missing}))
             said, say_again_s = waits, now_s + SAY_AGAIN_S
         if now_s >= deadline:
-            why = f"no topic {', '.join(missing)}; run `headrace topics apply`" if found else "no broker answers"
+            why = "no broker answers" if silent else f"no topic {', '.join(missing)}; run `headrace topics apply`"
             raise TopicsError(f"{kafka.bootstrap_servers}: {why} (waited {timeout_s:g} s)")
         time.sleep(PAUSE_S)
     return None
@@ -60,11 +60,13 @@ def _needed(table: Mapping[str, Topic]) -> list[Topic]:
     return [table[role] for role in (*STATE_OF, *STATE_OF.values(), FLEET, DEAD_LETTERS)]
 
 
-def _partitions(client: AdminClient) -> dict[str, int]:
-    with suppress(KafkaException):
+def _partitions(client: AdminClient) -> dict[str, int] | None:
+    """Give the partitions of every topic, none where the broker has none yet; None where it does not answer."""
+    try:
         listed = client.list_topics(timeout=ASK_S).topics
-        return {name: len(topic.partitions) for name, topic in listed.items() if topic.error is None}
-    return {}
+    except KafkaException:
+        return None
+    return {name: len(topic.partitions) for name, topic in listed.items() if topic.error is None}
 
 
 def _matched(table: Mapping[str, Topic], found: Mapping[str, int]) -> Mapping[str, int]:
