@@ -7,8 +7,10 @@ from headrace.solver.settings import SolverSettings
 
 
 def test_the_defaults_and_equal_bounds_are_right() -> None:
-    SolverSettings()
-    SolverSettings(ageing_after_ms=15_000, expired_after_ms=15_000, period_ms=500, ttl_ms=1_000)
+    defaults = SolverSettings()
+    equal = SolverSettings(ageing_after_ms=15_000, expired_after_ms=15_000, period_ms=500, ttl_ms=1_000)
+    assert defaults.ageing_after_ms < defaults.expired_after_ms
+    assert (equal.ageing_after_ms, equal.ttl_ms) == (equal.expired_after_ms, 2 * equal.period_ms)
 
 
 def test_intervals_that_are_upside_down_are_told_at_once() -> None:
