@@ -11,6 +11,8 @@ ROOT = Path(__file__).parents[2]
 CORES = (
     *sorted((ROOT / "streams/headrace/streams/core").rglob("*.py")),
     *sorted((ROOT / "solver/headrace/solver/core").rglob("*.py")),
+    *sorted((ROOT / "solver/headrace/replay/core").rglob("*.py")),
+    *sorted((ROOT / "solver/headrace/replay/score").rglob("*.py")),
     *sorted((ROOT / "infra/headrace/infra/fleet").rglob("*.py")),
     *sorted((ROOT / "infra/headrace/infra/gateway/core").rglob("*.py")),
     *sorted((ROOT / "schemas/headrace/schemas").glob("*.py")),

@@ -1,0 +1,1 @@
+"""History -> the same code that ran live -> a comparison."""

@@ -1,0 +1,28 @@
+"""One tick of a run over history: what was planned for, and what came of it.
+
+The recorded run is told in the same form as a variant's, so that both are scored by the same code.
+"""
+
+from dataclasses import dataclass
+
+from headrace.schemas.decisions import SolveRecord
+from headrace.schemas.weights import Snapshot
+from headrace.solver.core.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedTick:
+    """What one tick saw and decided.
+
+    Attributes:
+        now_ms: the tick's time, ms since the epoch.
+        problem: what was planned for: demand, engines, round trips and profiles as the tick saw them, before
+            protections.
+        snapshot: the weights of every route from this tick on, with shed and retry ratios, status and reasons.
+        record: the tick's decision record; None where history holds none.
+    """
+
+    now_ms: int
+    problem: Problem
+    snapshot: Snapshot
+    record: SolveRecord | None
