@@ -24,8 +24,23 @@ class PoolDual:
 
 
 @dataclass(frozen=True, slots=True)
+class InputDigests:
+    """What had been read of one input topic: per partition, a digest of each key's newest record.
+
+    So that whoever reads the topic again, years later or from a file, knows whether it is what the solver read.
+    """
+
+    topic: str
+    digests: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SolveRecord:
-    """The record of one tick. `gap` is certified: (upper bound - lower bound) / upper bound of the true convex cost."""
+    """The record of one tick. `gap` is certified: (upper bound - lower bound) / upper bound of the true convex cost.
+
+    `settings` (JSON) stands in a keyframe's record, the first of an epoch and one every `keyframe_ms`. With `inputs`,
+    `input_digests` and the snapshot before, that is all that a tick depends on.
+    """
 
     epoch: int
     version: int
@@ -54,6 +69,8 @@ class SolveRecord:
     publish_us: int
     route_duals: tuple[RouteDual, ...]
     pool_duals: tuple[PoolDual, ...]
+    settings: str | None = None
+    input_digests: tuple[InputDigests, ...] | None = None
 
     @property
     def key(self) -> bytes:

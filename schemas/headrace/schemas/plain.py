@@ -48,9 +48,10 @@ def _writer(record_type: type) -> Callable[[Any], dict[str, Any]]:
         inner, many = _item_type(hint)
         if dataclasses.is_dataclass(inner):
             convert = _writer(cast("type", inner))
-            fields.append((name, partial(_list_of, convert) if many else partial(_maybe, convert)))
+            listed: Callable[[Any], Any] = partial(_list_of, convert)
+            fields.append((name, _or_none(hint, listed) if many else partial(_maybe, convert)))
         else:
-            fields.append((name, list if many else None))
+            fields.append((name, _or_none(hint, list) if many else None))
 
     def write(record: object) -> dict[str, Any]:
         return {
@@ -75,7 +76,7 @@ def _reader(record_type: type) -> Callable[[Mapping[str, Any]], Any]:
         elif isinstance(inner, type) and issubclass(inner, StrEnum):
             convert = inner
         if many:
-            fields.append((name, tuple if convert is None else partial(_tuple_of, convert)))
+            fields.append((name, _or_none(hint, tuple if convert is None else partial(_tuple_of, convert))))
         else:
             fields.append((name, None if convert is None else partial(_maybe, convert)))
 
@@ -86,6 +87,11 @@ def _reader(record_type: type) -> Callable[[Mapping[str, Any]], Any]:
 
     _readers[record_type] = read
     return read
+
+
+def _or_none(hint: object, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Let None through where the hint allows it: a list that was not measured is no empty one."""
+    return partial(_maybe, convert) if isinstance(hint, UnionType) else convert
 
 
 def _list_of(convert: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:

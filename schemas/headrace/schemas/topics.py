@@ -1,7 +1,8 @@
 """The topic table: every topic's name, key, partitions and policy, once.
 
 A state topic has exactly as many partitions as its signals topic, fixed for life: keyed state cannot be re-partitioned.
-`weights` has one partition, so that a snapshot has one order.
+`weights` has one partition, so that a snapshot has one order. It forgets what was superseded, so that a data plane starts
+quickly; `snapshots` keeps every one of them for `history_ms`, in the same records, for whoever looks back.
 """
 
 from collections.abc import Mapping
@@ -34,6 +35,8 @@ FLEET = "fleet"
 PROFILES = "profiles"
 WEIGHTS = "weights"
 DECISIONS = "decisions"
+SNAPSHOTS = "snapshots"
+SHADOW = "shadow"
 DEAD_LETTERS = "dead-letters"
 
 STATE_OF = {SIGNALS_ENGINE: STATE_ENGINE, SIGNALS_DEMAND: STATE_DEMAND, SIGNALS_NETWORK: STATE_NETWORK}
@@ -49,7 +52,7 @@ class TopicSettings:
         names: full names by role, for teams with naming rules; a role named here ignores the prefix.
         partitions: of signals, state, fleet and dead letters.
         replication: of every topic.
-        history_ms: how long signals, decisions and superseded states are kept for replay.
+        history_ms: how long signals, decisions, snapshots and superseded states are kept for replay.
     """
 
     prefix: str = "headrace."
@@ -87,11 +90,14 @@ _ROLES: tuple[tuple[str, str, type, bool, bool], ...] = (
     (STATE_NETWORK, "from|to", NetworkState, True, False),
     (FLEET, "engine_id", EngineSpec, True, True),
     (PROFILES, "profile_id", LatencyProfile, True, True),
+    (SNAPSHOTS, "cluster|model|class, and !commit", RouteWeights, False, True),
+    (SHADOW, "as snapshots, and !decision", RouteWeights, False, True),
     (WEIGHTS, "cluster|model|class, and !commit", RouteWeights, True, True),
     (DECISIONS, "version", SolveRecord, False, True),
     (DEAD_LETTERS, "source topic", DeadLetter, False, True),
 )
-_WITH_HISTORY = (STATE_ENGINE, STATE_DEMAND, STATE_NETWORK)
+_STATES = tuple(STATE_OF.values())
+_WITH_HISTORY = (*_STATES, FLEET, PROFILES)
 ROLES = tuple(role for role, *_ in _ROLES)
 
 
@@ -125,12 +131,12 @@ def _topic(settings: TopicSettings, role: str, key: str, record: type, compacted
         config["message.timestamp.type"] = "LogAppendTime"
     if not compacted:
         config["retention.ms"] = str(settings.history_ms)
-    elif role not in _WITH_HISTORY:
+    elif role not in _STATES:
         # Compaction passes over the open segment: an hourly one keeps what a late reader has to read short.
         config["segment.ms"] = str(HOUR_MS)
         config["min.cleanable.dirty.ratio"] = "0.1"
     if role in _WITH_HISTORY:
-        # The lag keeps every superseded state for replay, while a late reader still finds a compact table.
+        # The lag keeps every superseded input of the solver for replay; a late reader still finds a compact table.
         config["min.compaction.lag.ms"] = str(settings.history_ms)
     return Topic(
         role=role,
