@@ -11,7 +11,7 @@ from headrace.infra.demo.logbook import Logbook
 from headrace.infra.demo.planes import Installed
 from headrace.infra.demo.session import DemoOptions, Session
 from headrace.infra.demo.state_tail import SeenState
-from headrace.infra.demo.summary import summary, summary_lines
+from headrace.infra.demo.summary import moved_words, summary, summary_lines
 from headrace.infra.demo.workers import Workers
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.weights import InputOffsets
@@ -56,9 +56,29 @@ def test_lags_snapshots_and_moved_traffic_come_from_what_was_installed(finished:
     found = summary(finished)
     assert found["signal_to_weight_ms"] == {"count": 1, "p50": 600.0, "p95": 600.0, "p99": 600.0}
     assert found["snapshots"] == {"installed": {"cluster-a": 2}, "statuses": {"OPTIMAL": 2}}
-    # A third of the traffic in ten seconds is twice the traffic in a minute.
-    assert found["traffic_moved"]["share_per_minute"] == pytest.approx(2.0)
-    assert found["traffic_moved"]["share_by_minute"] == [pytest.approx(1 / 3, abs=1e-4)]
+    # A third of the traffic; ten seconds are all start, and no minute is made of them.
+    assert found["traffic_moved"] == {
+        "start": {"from_s": 0.0, "to_s": 10.0, "share": pytest.approx(1 / 3, abs=1e-4)},
+        "after_start": None,
+        "share_per_minute": None,
+    }
+
+
+@pytest.mark.parametrize(("ran_s", "per_minute"), [(40.0, None), (130.0, 0.1667)])
+def test_moved_traffic_is_told_by_its_span_and_only_whole_minutes_make_a_rate(
+    finished: Session, ran_s: float, per_minute: float | None
+) -> None:
+    finished.ran_s = ran_s
+    away = {**NEAREST, "cluster-a": {"engine-c": 1_000_000}}
+    for at_s, version, weights in ((2.0, 1, NEAREST), (5.0, 2, away), (30.0, 3, {**NEAREST})):
+        book = finished.logbook
+        book.note_installed(at_s, Installed("cluster-a", fixed_snapshot(weights, version), START_MS))
+    moved = summary(finished)["traffic_moved"]
+    # A third at 5 s, while windows fill, and a third back at 30 s.
+    assert moved["start"]["share"] == pytest.approx(1 / 3, abs=1e-4)
+    assert moved["after_start"] == {"from_s": 10.0, "to_s": ran_s, "share": pytest.approx(1 / 3, abs=1e-4)}
+    assert moved["share_per_minute"] == (None if per_minute is None else pytest.approx(per_minute, abs=1e-4))
+    assert moved_words(moved).startswith(f"33.3% of it in {ran_s - 10:.0f} s")
 
 
 def test_people_get_the_same_in_a_few_lines(finished: Session) -> None:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from headrace.infra.demo.lag import LagMeter
 from headrace.infra.demo.movement import demand_rps, moved_rps, shed_rps
 from headrace.infra.demo.planes import Installed
+from headrace.infra.demo.retelling import Retelling
 from headrace.infra.demo.state_tail import SeenState
 from headrace.schemas.weights import Snapshot, SnapshotStatus
 
 MAX_EVENTS = 1_000
-MINUTE_S = 60.0
-SHED_FROM_RPS = 0.5
-"""Less than this is the edge of a solution, not an event."""
+SETTLED_S = 10.0
+"""Until then windows fill for the first time and weights settle: what moves is the start, not the loop at work."""
 
 
 class Logbook:
@@ -24,6 +24,7 @@ class Logbook:
 
     def __init__(self, clusters: Sequence[str]) -> None:
         self.events: list[tuple[float, str]] = []
+        self.noted = 0
         self.installed: Counter[str] = Counter()
         self.statuses: Counter[SnapshotStatus] = Counter()
         self.moved: list[tuple[float, float]] = []
@@ -31,12 +32,18 @@ class Logbook:
         self.snapshot: Snapshot | None = None
         self.lag = LagMeter(clusters)
         self._first = clusters[0]
-        self._sheds = False
+        self._retelling = Retelling()
 
     def note(self, at_s: float, what: str) -> None:
         """Write an event; beyond MAX_EVENTS the oldest go."""
         self.events.append((at_s, what))
+        self.noted += 1
         del self.events[:-MAX_EVENTS]
+
+    def events_since(self, noted: int) -> Sequence[tuple[float, str]]:
+        """Give the events after the first `noted` ones; those that went meanwhile are left out."""
+        new = self.noted - noted
+        return self.events[-new:] if new > 0 else ()
 
     def note_installed(self, at_s: float, one: Installed) -> None:
         """Take note of an installation."""
@@ -52,7 +59,7 @@ class Logbook:
         self.lag.match()
 
     def moved_share(self, from_s: float, to_s: float) -> float:
-        """Give the share of the traffic that was moved between two times: 1 = as much as there is."""
+        """Give the share of the traffic that was moved between two times, counted and not extrapolated: 1 = all."""
         return sum(share for at_s, share in self.moved if from_s <= at_s < to_s)
 
     @property
@@ -70,8 +77,7 @@ class Logbook:
         if at_s >= 0.0 and demand > 0.0:
             self.moved.append((at_s, moved_rps(before, snapshot) / demand))
             del self.moved[:-100_000]
-        shed = shed_rps(snapshot)
-        self.shed_max_rps = max(self.shed_max_rps, shed)
-        if (shed >= SHED_FROM_RPS) != self._sheds:
-            self._sheds = not self._sheds
-            self.note(at_s, f"shedding {shed:.0f} RPS: demand is above capacity" if self._sheds else "shedding ends")
+        self.shed_max_rps = max(self.shed_max_rps, shed_rps(snapshot))
+        if at_s >= 0.0:
+            for what in self._retelling.offer(snapshot):
+                self.note(at_s, what)

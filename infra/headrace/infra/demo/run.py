@@ -41,9 +41,9 @@ def run_unattended(session: Session, for_s: float, stopped: Callable[[], bool], 
     next_line, said = LINE_EVERY_S, 0
     while session.now_s < for_s and not stopped():
         session.step()
-        for at_s, what in session.logbook.events[said:]:
+        for at_s, what in session.logbook.events_since(said):
             say(f"{clock(at_s)}  {what}")
-        said = len(session.logbook.events)
+        said = session.logbook.noted
         if session.now_s >= next_line:
             next_line += LINE_EVERY_S
             say(line(session))

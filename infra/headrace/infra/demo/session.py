@@ -131,9 +131,20 @@ class Session:
 
     def do(self, command: Command) -> None:
         """Do one thing to the fleet, now, and write it down; nothing any more once the session has finished."""
-        if not self._finished:
-            self.simulation.command(command)
-            self.logbook.note(self.now_s, command.sentence)
+        if self._finished:
+            return
+        before = self._capacities()
+        self.simulation.command(command)
+        changed = [
+            f"; {name} can serve {now:.0f} RPS now, {before[name]:.0f} before"
+            for name, now in self._capacities().items()
+            if now != before[name]
+        ]
+        self.logbook.note(self.now_s, command.sentence + "".join(changed))
+
+    def _capacities(self) -> dict[str, float]:
+        now_s = self.simulation.timeline.now_s
+        return {name: engine.capacity_rps(now_s) for name, engine in self.simulation.engines.items()}
 
     def step(self) -> None:
         """Let virtual time pass up to the wall clock; take note of all that came in.

@@ -1,9 +1,9 @@
 """A demo as one JSON object: what became of every request, how long users waited, how quick and calm the loop was."""
 
 from dataclasses import asdict
-from math import ceil
 from typing import Any
 
+from headrace.infra.demo.logbook import SETTLED_S, Logbook
 from headrace.infra.demo.session import Session
 from headrace.infra.fleet.outcomes import LatencySummary, summarise
 from headrace.infra.fleet.request import Kind
@@ -17,6 +17,8 @@ def summary(session: Session) -> dict[str, Any]:
     `unanswered` counts requests without an outcome, `routed_to_known_dead` those given to an engine whose death the
     data plane knew of; both must be 0. Latencies are what users waited: network, queue, first token and all others.
     `signal_to_weight_ms` is from a signal's Kafka timestamp to the installation of weights that it had a part in.
+    `traffic_moved` has the start by itself, in which windows fill for the first time; shares are what was counted, of
+    all traffic at the moment of each move. `share_per_minute` is None below a minute: nothing is extrapolated.
     """
     tally, book, times = session.simulation.tally, session.logbook, session.times
     duration_s = max(session.ran_s, 1e-9)
@@ -52,13 +54,7 @@ def summary(session: Session) -> dict[str, Any]:
             "installed": dict(sorted(book.installed.items())),
             "statuses": {status.value: count for status, count in sorted(book.statuses.items())},
         },
-        "traffic_moved": {
-            "share_per_minute": round(book.moved_share(0.0, duration_s) * MINUTE_S / duration_s, 4),
-            "share_by_minute": [
-                round(book.moved_share(start * MINUTE_S, (start + 1) * MINUTE_S), 4)
-                for start in range(max(1, ceil((duration_s - 1.0) / MINUTE_S)))
-            ],
-        },
+        "traffic_moved": _moved(book, duration_s),
         "shed": {"requests": refused.get("SHED", 0), "max_rps": round(book.shed_max_rps, 1)},
         "events": [{"t_s": round(at_s, 3), "what": what} for at_s, what in book.events],
         "fleet_behind_clock_max_ms": round(session.behind_max_ms, 1),
@@ -84,9 +80,34 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
     return [
         *lines,
         f"signal to installed weight: p50 {lag['p50']} ms, p99 {lag['p99']} ms ({lag['count']} measured)",
-        f"traffic moved: {found['traffic_moved']['share_per_minute']:.1%} a minute",
+        f"traffic moved: {moved_words(found['traffic_moved'])}",
         f"shed: {found['shed']['requests']} requests, at most {found['shed']['max_rps']} RPS",
     ]
+
+
+def moved_words(moved: dict[str, Any]) -> str:
+    """Say how much traffic moved, and over what span."""
+    start, after = moved["start"], moved["after_start"]
+    began = f"the first {start['to_s']:.0f} s, as windows filled: {start['share']:.1%}"
+    if after is None:
+        return f"{began}; the run ended before it had settled"
+    minute = moved["share_per_minute"]
+    rate = "" if minute is None else f", {minute:.1%} a minute"
+    return f"{after['share']:.1%} of it in {after['to_s'] - after['from_s']:.0f} s{rate} ({began})"
+
+
+def _moved(book: Logbook, duration_s: float) -> dict[str, Any]:
+    span_s = duration_s - SETTLED_S
+    after = book.moved_share(SETTLED_S, duration_s)
+    return {
+        "start": _span(book, 0.0, min(SETTLED_S, duration_s)),
+        "after_start": _span(book, SETTLED_S, duration_s) if span_s > 0.0 else None,
+        "share_per_minute": round(after * MINUTE_S / span_s, 4) if span_s >= MINUTE_S else None,
+    }
+
+
+def _span(book: Logbook, from_s: float, to_s: float) -> dict[str, float]:
+    return {"from_s": round(from_s, 3), "to_s": round(to_s, 3), "share": round(book.moved_share(from_s, to_s), 4)}
 
 
 def _latency(found: LatencySummary) -> dict[str, float | int | None]:

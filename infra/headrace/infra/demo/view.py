@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headrace.infra.demo.controls import Controls
+from headrace.infra.demo.logbook import SETTLED_S, Logbook
 from headrace.infra.demo.session import Session
 from headrace.infra.fleet.engine import SimulatedEngine
 from headrace.infra.fleet.outcomes import LatencySummary, summarise
@@ -24,6 +25,9 @@ NARROW_BAR = 9
 ROOMY = (100, 29)
 """Columns and lines from which there is room for frames."""
 MAX_EVENTS_SHOWN = 20
+EVENT_INDENT = 7
+EVENT_FRAME = 4
+MIN_EVENT_WIDTH = 20
 MOVED_WINDOW_S = 60.0
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -48,7 +52,7 @@ def view(session: Session, controls: Controls, console: Console) -> RenderableTy
     shown = min(MAX_EVENTS_SHOWN, max(1, console.height - taken - (2 if room.wide else 0)))
     screen = Layout()
     screen.split_column(
-        Layout(Group(*body, _events(session, room, shown)), name="body"),
+        Layout(Group(*body, _events(session, room, console, shown)), name="body"),
         Layout(keys, name="keys", size=_lines(console, keys)),
     )
     return screen
@@ -169,7 +173,6 @@ def _number(value: float | None) -> str:
 def _figures(session: Session, room: Room) -> RenderableType:
     book, tally = session.logbook, session.simulation.tally
     latency, lag = session.recent.latency(), summarise(book.lag.lag_ms)
-    moved = book.moved_share(session.now_s - MOVED_WINDOW_S, session.now_s + 1.0)
     answered, unserved = _answered(session)
     sentence = "" if book.snapshot is None else book.snapshot.commit.sentence
     lines = Table.grid(padding=(0, 1))
@@ -177,13 +180,24 @@ def _figures(session: Session, room: Room) -> RenderableType:
     lines.add_column()
     lines.add_row("latency, 10 s", _latency_words(latency))
     lines.add_row("signal to weight", f"p50 {_number(lag.p50_ms)} ms   p99 {_number(lag.p99_ms)} ms")
-    lines.add_row("moved", f"{moved:.0%} of the traffic went to another engine in the last minute")
+    lines.add_row("moved", _moved_words(book, session.now_s))
     dead = f"   {tally.routed_to_known_dead} to a dead engine" if tally.routed_to_known_dead else ""
     lines.add_row("requests", f"{answered:,} answered   {unserved:,} not served   {tally.open:,} under way{dead}")
     lines.add_row("last decision", Text(sentence, overflow="ellipsis", no_wrap=not room.wide))
     if not room.wide:
         return lines
     return Panel(lines, border_style="dim", height=8)
+
+
+def _moved_words(book: Logbook, now_s: float) -> str:
+    start = book.moved_share(0.0, min(SETTLED_S, now_s))
+    if now_s <= SETTLED_S:
+        return f"{start:.0%} of the traffic went to another engine since the start, as windows fill"
+    from_s = max(SETTLED_S, now_s - MOVED_WINDOW_S)
+    span = "minute" if now_s - from_s >= MOVED_WINDOW_S else f"{now_s - from_s:.0f} s"
+    moved = book.moved_share(from_s, now_s + 1.0)
+    began = "" if now_s - from_s >= MOVED_WINDOW_S else f"; {start:.0%} in the first {SETTLED_S:.0f} s"
+    return f"{moved:.0%} of the traffic went to another engine in the last {span}{began}"
 
 
 def _answered(session: Session) -> tuple[int, int]:
@@ -204,11 +218,14 @@ def _latency_words(latency: LatencySummary) -> str:
     )
 
 
-def _events(session: Session, room: Room, shown: int) -> RenderableType:
-    lines = [
-        Text.assemble((f"{clock(at_s):>5}  ", "dim"), what, overflow="ellipsis", no_wrap=True)
-        for at_s, what in session.logbook.events[-shown:]
-    ]
+def _events(session: Session, room: Room, console: Console, shown: int) -> RenderableType:
+    width = console.width - (EVENT_FRAME if room.wide else 0)
+    lines: list[Text] = []
+    for at_s, what in session.logbook.events[-shown:]:
+        wrapped = Text(what).wrap(console, max(MIN_EVENT_WIDTH, width - EVENT_INDENT))
+        heads = [f"{clock(at_s):>5}  ", *([" " * EVENT_INDENT] * (len(wrapped) - 1))]
+        lines += [Text.assemble((head, "dim"), part, no_wrap=True) for head, part in zip(heads, wrapped, strict=True)]
+    lines = lines[-shown:]
     lines += [Text("")] * (shown - len(lines))
     return room.section(Group(*lines), "events")
 

@@ -1,0 +1,92 @@
+"""Why traffic moved between two snapshots, by what else differs between them."""
+
+from dataclasses import replace
+
+import pytest
+
+from fleet_inputs import NEAREST, fixed_snapshot
+from headrace.infra.weights_tail.causes import cause_of, counted_rps
+from headrace.infra.weights_tail.route_move import RouteMove, move_words, route_move
+from headrace.schemas.weights import Protected, Snapshot
+
+MOVED = {**NEAREST, "cluster-b": {"engine-b": 340_000, "engine-c": 660_000}}
+
+
+def with_protection(snapshot: Snapshot, *protections: Protected) -> Snapshot:
+    return Snapshot(replace(snapshot.commit, protections=protections), snapshot.routes)
+
+
+def with_demand(snapshot: Snapshot, cluster: str, rps: float) -> Snapshot:
+    return Snapshot(
+        snapshot.commit, tuple(replace(r, demand_rps=rps) if r.cluster == cluster else r for r in snapshot.routes)
+    )
+
+
+def of_b(before: Snapshot, after: Snapshot) -> RouteMove:
+    return route_move(before.routes[1], after.routes[1])
+
+
+def test_a_move_names_both_sides_and_sums_what_left() -> None:
+    before, after = (
+        fixed_snapshot({"c": {"x": 750_000, "y": 250_000}}),
+        fixed_snapshot({"c": {"x": 500_000, "z": 500_000}}, 2),
+    )
+    move = route_move(before.routes[0], after.routes[0])
+    assert (move.share, move.rps) == (pytest.approx(0.5), pytest.approx(50.0))
+    assert move_words(move) == "50 % (50.0 RPS) from x 25 %, y 25 % to z"
+
+
+def test_shedding_is_a_side_of_a_move() -> None:
+    before = fixed_snapshot({"c": {"x": 1_000_000}})
+    shed = replace(before.routes[0], shed_ratio=0.2)
+    assert move_words(route_move(before.routes[0], shed)) == "20 % (20.0 RPS) from x to shedding"
+
+
+def test_many_small_parts_are_counted_but_not_all_named() -> None:
+    before = fixed_snapshot({"c": {f"x{i:03}": 1_000 for i in range(1_000)}})
+    after = fixed_snapshot({"c": {"y": 1_000_000}}, 2)
+    assert move_words(route_move(before.routes[0], after.routes[0])) == "100 % (100.0 RPS) from x000 to y"
+
+
+def test_the_greatest_change_of_an_engine_of_the_move_is_its_cause() -> None:
+    before = fixed_snapshot(NEAREST)
+    after = with_protection(
+        with_demand(fixed_snapshot(MOVED, 2), "cluster-b", 140.0),
+        Protected("engine-b", "backlog", 0.8, "35 stand in line"),
+        Protected("engine-b", "outlier", 0.5, "3.0 times as slow as its peers"),
+    )
+    assert cause_of(of_b(before, after), before, after) == "engine-b: 3.0 times as slow as its peers (outlier)"
+
+
+def test_without_one_it_is_the_demand_that_changed_its_own_before_that_of_others() -> None:
+    before, moved = fixed_snapshot(NEAREST), fixed_snapshot(MOVED, 2)
+    other = with_demand(moved, "cluster-c", 180.0)
+    assert cause_of(of_b(before, other), before, other) == "cluster-c asks for 180.0 RPS of llama-3.1-8b, 100.0 before"
+    own = with_demand(other, "cluster-b", 120.0)
+    assert cause_of(of_b(before, own), before, own).startswith("cluster-b asks for 120.0 RPS")
+
+
+def test_a_protection_that_ended_is_a_cause_as_one_that_began() -> None:
+    before = with_protection(fixed_snapshot(MOVED), Protected("engine-b", "backlog", 0.8, "35 stand in line"))
+    after = fixed_snapshot(NEAREST, 2)
+    assert cause_of(of_b(before, after), before, after) == "engine-b: backlog no longer holds it back"
+
+
+def test_where_nothing_else_differs_the_solver_speaks_for_the_engine_that_gained() -> None:
+    before, after = fixed_snapshot(NEAREST), fixed_snapshot(MOVED, 2)
+    spoken = tuple(
+        replace(r, targets=tuple(replace(t, sentence=f"SPILL: {t.engine_id} is cheaper") for t in r.targets))
+        for r in after.routes
+    )
+    after = Snapshot(after.commit, spoken)
+    assert cause_of(of_b(before, after), before, after) == "engine-c: SPILL: engine-c is cheaper"
+
+
+def test_counted_capacity_is_the_load_of_all_routes_over_the_utilisation_last_written() -> None:
+    made = fixed_snapshot(NEAREST)
+    routes = tuple(
+        replace(r, version=1 + i, targets=tuple(replace(t, utilisation=0.5 if i == 2 else 0.9) for t in r.targets))
+        for i, r in enumerate(made.routes)
+    )
+    # engine-c: 25 RPS of cluster-b and 100 of cluster-c, at 50 % by the route written last.
+    assert counted_rps(Snapshot(made.commit, routes))["engine-c"] == pytest.approx(250.0)
