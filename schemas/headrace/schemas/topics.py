@@ -1,8 +1,8 @@
 """The topic table: every topic's name, key, partitions and policy, once.
 
 A state topic has exactly as many partitions as its signals topic, fixed for life: keyed state cannot be re-partitioned.
-`weights` has one partition, so that a snapshot has one order. It forgets what was superseded, so that a data plane starts
-quickly; `snapshots` keeps every one of them for `history_ms`, in the same records, for whoever looks back.
+`weights` has one partition, so that a snapshot has one order. It forgets what was superseded, so that a data plane
+starts quickly; `snapshots` keeps every one for `history_ms`, in the same records, for whoever looks back.
 """
 
 from collections.abc import Mapping

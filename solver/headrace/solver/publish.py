@@ -4,6 +4,7 @@
 
 Reading after fencing is what makes the epoch new: nobody can write behind it any more. A snapshot is one transaction:
 changed routes, tombstones, the decision record, and `!commit` last, which is what makes the rest visible to a reader.
+The same goes to `snapshots`, which forgets nothing for as long as history is kept; at a keyframe, with every route.
 Before it is sent, it is rehearsed: the writer folds it as a reader would, and what a reader would refuse stays here.
 
 The writer follows its topic. A record in it that is not its own makes readers refuse every later commit: the pen is
@@ -24,12 +25,13 @@ from headrace.schemas.bus.transactions import Committed, Failed, Fenced, Outgoin
 from headrace.schemas.codec import encode
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.raw import RawRecord
-from headrace.schemas.topics import DECISIONS, WEIGHTS, Topic
+from headrace.schemas.topics import DECISIONS, SNAPSHOTS, WEIGHTS, Topic
 from headrace.schemas.weights import Snapshot
 from headrace.solver.core.answer.own_records import OwnRecords
 from headrace.solver.core.answer.weights_history import WeightsHistory
 from headrace.solver.core.tick import Tick
 from headrace.solver.reach import cleanup_policy
+from headrace.solver.snapshot_log import logged
 
 INIT_TIMEOUT_S = 5.0
 READ_SLICE_S = 0.2
@@ -75,6 +77,7 @@ class SnapshotWriter:
         self._kafka = kafka
         self._weights = topics[WEIGHTS].name
         self._decisions = topics[DECISIONS].name
+        self._snapshots = topics[SNAPSHOTS].name
         self._on_error = on_error
         # One pen per weights topic: whoever writes it uses this id, whatever else is configured.
         self._publisher = TransactionalPublisher(kafka, f"{self._weights}.writer", on_error=on_error)
@@ -131,7 +134,8 @@ class SnapshotWriter:
         for _, key, value in (*body, commit):
             self._own.wrote(key, value)
         seen = self._own.stray
-        outcome = self._publisher.publish_all([*body, (self._decisions, tick.record.key, encode(tick.record)), commit])
+        beside = [*logged(self._snapshots, tick, removed), (self._decisions, tick.record.key, encode(tick.record))]
+        outcome = self._publisher.publish_all([*body, *beside, commit])
         if isinstance(outcome, Committed):
             self._stray = seen
         self._leftovers = None

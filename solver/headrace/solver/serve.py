@@ -6,7 +6,8 @@ from functools import partial
 from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import SchemaSource
-from headrace.schemas.topics import DECISIONS, WEIGHTS, TopicSettings, topic_table
+from headrace.schemas.topics import DECISIONS, SHADOW, SNAPSHOTS, WEIGHTS, TopicSettings, topic_table
+from headrace.schemas.weights import SnapshotMode
 from headrace.solver.clocks import stop_watch_us, wall_clock_ms
 from headrace.solver.complaints import Complaints
 from headrace.solver.core.inputs.state_view import INPUT_ROLES, StateFold
@@ -16,7 +17,10 @@ from headrace.solver.ports import Log, Ports
 from headrace.solver.publish import SnapshotWriter
 from headrace.solver.reach import missing
 from headrace.solver.settings import SolverSettings
+from headrace.solver.shadow import ShadowWriter
 from headrace.solver.worker import SolverWorker
+
+_WRITTEN = (WEIGHTS, DECISIONS, SNAPSHOTS)
 
 
 def make_worker(
@@ -54,10 +58,43 @@ def make_worker(
             log=log,
             now_ms=now_ms,
             elapsed_us=stop_watch_us,
-            missing=partial(missing, kafka, [table[role].name for role in (*INPUT_ROLES, WEIGHTS, DECISIONS)]),
+            missing=partial(
+                missing, kafka, [table[role].name for role in (*INPUT_ROLES, WEIGHTS, DECISIONS, SNAPSHOTS)]
+            ),
         ),
         StateFold(table, registry),
         settings,
+    )
+
+
+def make_shadow(
+    kafka: KafkaSettings,
+    topics: TopicSettings,
+    settings: SolverSettings,
+    log: Log,
+    registry: SchemaSource | None = None,
+) -> SolverWorker:
+    """Give a worker that decides as `make_worker`'s would by these settings, and writes to `shadow` alone.
+
+    Raises:
+        InvalidInputError: the topic names cannot be used.
+    """
+    table = topic_table(topics)
+    complain = Complaints(partial(_tell, log), wall_clock_ms).add
+    return SolverWorker(
+        Ports(
+            inputs=CompactedReader(kafka, [table[role].name for role in INPUT_ROLES], on_error=complain),
+            leadership=SoleLeadership(),
+            writer=ShadowWriter(kafka, table, wall_clock_ms, on_error=complain),
+            lp=Glop(),
+            log=log,
+            now_ms=wall_clock_ms,
+            elapsed_us=stop_watch_us,
+            missing=partial(missing, kafka, [table[role].name for role in (*INPUT_ROLES, WEIGHTS, SHADOW)]),
+        ),
+        StateFold(table, registry),
+        settings,
+        SnapshotMode.SHADOW,
     )
 
 

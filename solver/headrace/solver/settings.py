@@ -66,6 +66,8 @@ class SolverSettings:
         leader_election: whether a second worker stands by, through a consumer group on the weights topic; without it
             the worker that started last takes over, and the one before it ends.
         leader_session_ms: silence after which a leader that was killed is replaced by one that stands by.
+        keyframe_ms: how often the `snapshots` topic gets every route again, changed or not, and the decision record the
+            settings: where a replay can begin.
         classes: request classes by name.
     """
 
@@ -109,6 +111,7 @@ class SolverSettings:
     classes: Mapping[str, ClassSettings] = field(default_factory=_default_classes)
 
     def __post_init__(self) -> None:
+    keyframe_ms: Annotated[int, Ge(1_000), Le(86_400_000)] = 300_000
         """Hold the settings against each other.
 
         Raises:

@@ -8,6 +8,9 @@
 No tick before every input topic has been read to its end. A period that was missed is skipped, not caught up on: the
 newest state is all that counts. Every tick commits, changed or not, since the commit is what extends the validity.
 
+What a tick depends on is written down with it, so that a replay comes to the same bytes: how far each topic was read
+and a digest of what was read, the tick's time, and at each keyframe the settings and every route (ADR 0017).
+
 Failure mode: the broker away, nothing is decided and nothing is lost; data planes route on by the last weights, and
 the loop goes on where it stood when the broker answers. Where the pen was lost, the next epoch begins.
 """
@@ -19,12 +22,14 @@ from typing import TYPE_CHECKING
 
 from headrace.schemas.bus.transactions import Committed, Failed, Fenced
 from headrace.schemas.errors import HeadraceError
-from headrace.schemas.weights import Snapshot, SnapshotStatus
+from headrace.schemas.weights import InputOffsets, Snapshot, SnapshotMode, SnapshotStatus
 from headrace.solver.core.answer.changes import moved
 from headrace.solver.core.answer.refused import REFUSED
 from headrace.solver.core.answer.tick_line import everything_is_refused, moved_little, tick_line
 from headrace.solver.core.decide import Decided, Waiting, decide
+from headrace.solver.core.effective import settings_text
 from headrace.solver.core.inputs.assemble import assemble
+from headrace.solver.core.inputs.digests import LogDigests
 from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.tick import Tick, TickStamp
 from headrace.solver.ports import Ports
@@ -50,10 +55,15 @@ class FencedError(HeadraceError):
 class SolverWorker:
     """One worker. One thread; `run` returns when it is told to stop, and leaves the group so another leads at once."""
 
-    def __init__(self, ports: Ports, fold: StateFold, settings: SolverSettings) -> None:
+    def __init__(
+        self, ports: Ports, fold: StateFold, settings: SolverSettings, mode: SnapshotMode = SnapshotMode.LIVE
+    ) -> None:
         self._ports = ports
         self._fold = fold
+        self._digests = LogDigests()
         self._settings = settings
+        self._mode = mode
+        self._keyframe: int | None = None
         self._pen: Pen | None = None
         self._previous: Snapshot | None = None
         self._version = 0
@@ -104,6 +114,7 @@ class SolverWorker:
             while self._unread:
                 reject = self._fold.offer(self._unread[0])
                 record = self._unread.pop(0)
+                self._digests.offer(record)
                 if reject is not None:
                     rejected.append((record, reject))
         except HeadraceError as error:
@@ -129,6 +140,7 @@ class SolverWorker:
             self._say_once("the pen cannot be taken yet", reason=pen.reason)
             return False
         self._pen, self._previous, self._version = pen, pen.previous, pen.version
+        self._keyframe = None
         self._next_tick_ms, self._empty_ms = 0, self._ports.now_ms()
         self._pen_ms = self._empty_ms
         self._said = ""
@@ -142,8 +154,8 @@ class SolverWorker:
         tick_ms = now_ms - now_ms % self._settings.period_ms
         self._next_tick_ms = tick_ms + self._settings.period_ms
         start_us = self._ports.elapsed_us()
-        problem = assemble(self._fold.view(self._ports.inputs.positions()), self._settings, tick_ms)
-        stamp = TickStamp(self._pen.epoch, self._version + 1, tick_ms, self._ports.elapsed_us)
+        problem = assemble(self._fold.view(self._folded()), self._settings, tick_ms)
+        stamp = TickStamp(self._pen.epoch, self._version + 1, tick_ms, self._ports.elapsed_us, self._mode)
         decision = decide(problem, self._previous, self._settings, self._ports.lp, stamp, self._empty_ms)
         decided_us = self._ports.elapsed_us()
         if decision.fault is not None:
@@ -158,8 +170,29 @@ class SolverWorker:
             )
         self._publish(decision, decided_us - start_us)
 
+    def _folded(self) -> tuple[InputOffsets, ...]:
+        """Give how far the view goes: what was polled, but for the records that cannot be judged yet."""
+        positions, waiting = self._ports.inputs.positions(), dict[tuple[str, int], int]()
+        for record in reversed(self._unread):
+            waiting[record.topic, record.partition] = record.offset
+        if not waiting:
+            return positions
+        return tuple(
+            replace(each, offsets=tuple(waiting.get((each.topic, n), o) for n, o in enumerate(each.offsets)))
+            for each in positions
+        )
+
+    def _written_down(self, tick: Tick) -> Tick:
+        """Add to a tick's record what the tick depended on; settings only where a keyframe begins."""
+        keyframe = tick.snapshot.commit.tick_ms // self._settings.keyframe_ms
+        settings = None if keyframe == self._keyframe else settings_text(self._settings)
+        self._keyframe = keyframe
+        digests = self._digests.digests(tick.snapshot.commit.inputs)
+        record = replace(tick.record, publish_us=self._publish_us, settings=settings, input_digests=digests)
+        return replace(tick, record=record)
+
     def _publish(self, decision: Decided, took_us: int) -> None:
-        tick = replace(decision.tick, record=replace(decision.tick.record, publish_us=self._publish_us))
+        tick = self._written_down(decision.tick)
         start_us = self._ports.elapsed_us()
         outcome = self._ports.writer.write(tick)
         self._publish_us = self._ports.elapsed_us() - start_us

@@ -8,12 +8,14 @@ import pytest
 from headrace.schemas.avro_schemas import AvroSchema, raw_schema
 from headrace.schemas.bus.transactions import Committed, Failed, Fenced
 from headrace.schemas.codec import SchemaSource, encode_confluent
+from headrace.schemas.decisions import InputDigests
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.records import Record
 from headrace.schemas.weights import InputOffsets, Snapshot, SnapshotStatus
 from headrace.solver.complaints import Complaints
 from headrace.solver.core import decide as decide_module
+from headrace.solver.core.effective import settings_of
 from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.linear import Failed as LpFailed
 from headrace.solver.core.linear import LinearProgram, Method
@@ -415,3 +417,22 @@ def test_complaints_of_the_client_are_told_every_ten_seconds_with_the_number_hel
         now["ms"] = second * 1_000
         complaints.add(f"refused at {second} s")
     assert told == [("refused at 0 s", 0), ("refused at 10 s", 9), ("refused at 20 s", 9)]
+
+
+def test_every_record_says_what_was_read_and_a_keyframe_says_the_settings_too() -> None:
+    world = World(pens=[Pen(1, 0, None)])
+    worker = worker_in(world)
+    worker._settings = replace(SETTINGS, keyframe_ms=1_000)
+    run(worker, world, START_MS + 2_000)
+    records = [tick.record for tick in world.written]
+    assert [record.tick_ms for record in records if record.settings is not None] == [1_000_000, 1_001_000, 1_002_000]
+    assert all(settings_of(record.settings) == worker._settings for record in records if record.settings is not None)
+    assert all(record.input_digests == (InputDigests("t", (0,)),) for record in records)
+
+
+def test_a_snapshot_names_no_offset_of_a_record_that_still_waits_to_be_judged() -> None:
+    world = World()
+    worker = worker_in(world, MoodyRegistry())
+    waits = replace(raw(spec("e1")), topic="t")
+    worker._unread = [waits, replace(waits, offset=1), replace(waits, partition=1)]
+    assert worker._folded() == (InputOffsets("t", (0,)),)

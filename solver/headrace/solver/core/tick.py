@@ -90,12 +90,14 @@ class TickStamp:
         elapsed_us: stop watch that the record's phase timings are read from; nothing else depends on it.
     """
 
+        mode: whether data planes may route by it.
     epoch: int
     version: int
     now_ms: int
     elapsed_us: Callable[[], int] = standing_still
 
 
+    mode: SnapshotMode = SnapshotMode.LIVE
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The plan behind a tick, kept for explaining it."""
@@ -241,7 +243,7 @@ def _close(draft: _Draft, previous: Snapshot | None) -> tuple[Snapshot, frozense
     commit = SnapshotCommit(
         epoch=stamp.epoch,
         version=stamp.version,
-        mode=SnapshotMode.LIVE,
+        mode=stamp.mode,
         status=draft.told.status,
         sentence=draft.told.sentence,
         tick_ms=stamp.now_ms,
