@@ -63,11 +63,11 @@ class SolverSettings:
         retry_load_high: utilisation from which the budget is zero.
         first_wait_ms: how long the very first snapshot waits, once there is anything to solve, for engines and round
             trips that nothing has been heard of yet.
+        keyframe_ms: how often the `snapshots` topic gets every route again, changed or not, and the decision record the
+            settings: where a replay can begin.
         leader_election: whether a second worker stands by, through a consumer group on the weights topic; without it
             the worker that started last takes over, and the one before it ends.
         leader_session_ms: silence after which a leader that was killed is replaced by one that stands by.
-        keyframe_ms: how often the `snapshots` topic gets every route again, changed or not, and the decision record the
-            settings: where a replay can begin.
         classes: request classes by name.
     """
 
@@ -106,12 +106,12 @@ class SolverSettings:
     retry_load_low: Annotated[float, Ge(0), Le(1)] = 0.8
     retry_load_high: Annotated[float, Ge(0), Le(1)] = 0.95
     first_wait_ms: Annotated[int, Ge(0), Le(600_000)] = 3_000
+    keyframe_ms: Annotated[int, Ge(1_000), Le(86_400_000)] = 300_000
     leader_election: bool = True
     leader_session_ms: Annotated[int, Ge(6_000), Le(300_000)] = 6_000
     classes: Mapping[str, ClassSettings] = field(default_factory=_default_classes)
 
     def __post_init__(self) -> None:
-    keyframe_ms: Annotated[int, Ge(1_000), Le(86_400_000)] = 300_000
         """Hold the settings against each other.
 
         Raises:

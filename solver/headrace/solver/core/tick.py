@@ -88,16 +88,16 @@ class TickStamp:
         version: version of the snapshot to make; above the previous one's.
         now_ms: tick time; the snapshot is valid from here for `ttl_ms`.
         elapsed_us: stop watch that the record's phase timings are read from; nothing else depends on it.
+        mode: whether data planes may route by it.
     """
 
-        mode: whether data planes may route by it.
     epoch: int
     version: int
     now_ms: int
     elapsed_us: Callable[[], int] = standing_still
-
-
     mode: SnapshotMode = SnapshotMode.LIVE
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The plan behind a tick, kept for explaining it."""
