@@ -42,7 +42,15 @@ def _problems(state: State) -> Iterator[str]:
 
 def _engine_problems(state: EngineState) -> Iterator[str]:
     yield from _share("coverage", state.coverage)
-    for name in ("replicas_desired", "replicas_ready", "replicas_reporting", "running", "waiting", "kv_usage"):
+    for name in (
+        "replicas_desired",
+        "replicas_ready",
+        "replicas_reporting",
+        "running",
+        "waiting",
+        "kv_usage",
+        "finished_rps",
+    ):
         yield from _measured(name, getattr(state, name))
     keys = [(latency.model, latency.metric) for latency in state.latencies]
     if keys != sorted(set(keys)):

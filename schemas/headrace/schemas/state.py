@@ -41,8 +41,8 @@ class LatencyState:
 class EngineState:
     """One engine as its signals tell it, as of `as_of_ms` (the end of its last closed pane, event time).
 
-    `period_ms` is how long the newest signal's period was, `covered_ms` how much of the window is covered; None in
-    states of older writers.
+    `period_ms` is how long the newest signal's period was, `covered_ms` how much of the window is covered,
+    `finished_rps` what it finished over its newest periods of 3 s or more; None in states of older writers.
     """
 
     engine_id: str
@@ -65,6 +65,7 @@ class EngineState:
     panes: bytes
     period_ms: int | None = None
     covered_ms: int | None = None
+    finished_rps: float | None = None
 
     @property
     def key(self) -> bytes:

@@ -130,7 +130,9 @@ class EngineMemory:
 
     `trim_ppm` is how slow it is against its profile, `trim_step` the step of it that the program was given,
     `penalty_ppm` the share of capacity an outlier is left. `away` it could take nothing at this tick; `returned_ms` is
-    None where it is warm. `score_error_ppm` is a feedback policy's own.
+    None where it is warm. `score_error_ppm` is a feedback policy's own. `capacity_ppm` is the share of its stated
+    capacity that it was measured to serve, None for all of it; `full_since_ms` since when (event time) a queue stands
+    before `full_replicas` ready replicas, None where none does.
     """
 
     engine_id: str
@@ -140,6 +142,9 @@ class EngineMemory:
     away: bool = False
     returned_ms: int | None = None
     score_error_ppm: int | None = None
+    capacity_ppm: int | None = None
+    full_since_ms: int | None = None
+    full_replicas: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,9 @@ class SolverSettings:
         panic_share: share of a pool's engines below which penalties are ignored.
         cold_start_share: share of capacity that an engine begins with when it comes back.
         cold_ramp_ms: time in which it gets all of it; 0 for no ramp.
+        measured_capacity_least: least share of its stated capacity that a full engine may be measured to have; 1 to
+            believe what is stated.
+        measured_capacity_probe: share of its stated capacity that such an engine is given back per second.
         backlog_drain_ms: time in which a standing queue is to drain; 0 to leave queues alone.
         proportional_gain: of the policy `proportional`: change of a weight per second at an error of its whole score.
         pid_gain: of the policy `pid`: change of a weight per change of its error.
@@ -97,6 +100,8 @@ class SolverSettings:
     panic_share: Annotated[float, Ge(0), Le(1)] = 0.5
     cold_start_share: Annotated[float, Gt(0), Le(1)] = 0.3
     cold_ramp_ms: Annotated[int, Ge(0), Le(600_000)] = 5_000
+    measured_capacity_least: Annotated[float, Gt(0), Le(1)] = 0.05
+    measured_capacity_probe: Annotated[float, Ge(0), Le(1)] = 0.003
     backlog_drain_ms: Annotated[int, Ge(0), Le(600_000)] = 10_000
     proportional_gain: Annotated[float, Ge(0), Le(100)] = 0.1
     pid_gain: Annotated[float, Ge(0), Le(100)] = 0.1

@@ -9,7 +9,7 @@ import pytest
 from fleet_inputs import START_MS, three_regions
 from headrace.infra.demo.movement import shares, shed_rps
 from headrace.infra.fleet.closed_loop import ClosedLoop, LoopSettings
-from headrace.infra.fleet.request import Kind
+from headrace.infra.fleet.request import Ended, Kind, Request
 from headrace.infra.fleet.script import parse_script
 from headrace.schemas.check_snapshot import check_snapshot
 from headrace.schemas.codec import encode
@@ -95,3 +95,38 @@ def test_without_engines_that_speak_the_warm_up_says_so() -> None:
         engine.silent = True
     with pytest.raises(TimeoutError, match="not every router"):
         loop.warm_up(limit_s=3.0)
+
+
+def refused_by(script: str, seconds: float, from_s: float) -> Counter[str]:
+    """Count endings by reason from `from_s` of the script on."""
+    loop = ClosedLoop(three_regions(), LoopSettings(), Glop(threads=1), START_MS, np.random.default_rng(1))
+    loop.warm_up()
+    start_s = loop.simulation.timeline.now_s
+    ends = Counter[str]()
+
+    def end(_: Request, ended: Ended) -> None:
+        if loop.simulation.timeline.now_s - start_s >= from_s:
+            ends[str(ended.reason)] += 1
+
+    loop.simulation.listeners.append(end)
+    for timed in parse_script(script, three_regions().names):
+        loop.simulation.schedule(timed, start_s)
+    loop.simulation.run_until(start_s + seconds)
+    return ends
+
+
+def test_an_engine_three_times_slower_than_stated_is_found_and_what_is_too_much_is_shed_before_it_refuses() -> None:
+    # 100 + 80 + 33 RPS are left for 250; from ten seconds on it is the weights that say no, not a full queue.
+    ends = refused_by("t=5 slow engine-b 3", 40.0, 15.0)
+    print(dict(ends))
+    assert ends["QUEUE_FULL"] <= 0.01 * ends.total()
+    assert ends["SHED"] / ends.total() == pytest.approx(37 / 250, abs=0.06)
+
+
+def test_a_slow_engine_that_is_well_again_gets_its_traffic_back() -> None:
+    loop, start_s = run("t=5 slow engine-b 3\nt=25 heal engine-b", 50.0)
+    slow, well = last_before(loop, start_s + 25.0), loop.snapshots[-1][1]
+    (measured,) = [p for p in slow.commit.protections if p.protection == "measured_capacity"]
+    assert (measured.engine_id, measured.factor) == ("engine-b", pytest.approx(0.36, abs=0.06))
+    assert shed_rps(slow) > 20.0
+    assert shed_rps(well) == 0.0

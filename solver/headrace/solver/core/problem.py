@@ -57,12 +57,34 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class Throughput:
+    """What goes through an engine, and what is inside it.
+
+    Attributes:
+        signal_ms: event time of its newest signal.
+        running: requests in service then.
+        waiting: requests in its queue then.
+        recent_rps: what it finished per second over its newest periods; None where that was not measured.
+        window_rps: the same over the window.
+        window_s: how much of the window is covered.
+    """
+
+    signal_ms: int
+    running: float
+    waiting: float
+    recent_rps: float | None
+    window_rps: float
+    window_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """One engine as this tick sees it.
 
     `factor` (0..1) scales capacity for health, staleness and penalties; `factor_sentence` says by what. `exclusion` is
     not None where the engine is out, whatever its capacity. `latency_sentence` says why its profile is a stand-in.
-    `measured` is None where it has had no traffic: nothing is known of its speed now.
+    `measured` is None where it has had no traffic: nothing is known of its speed now. `throughput` is None where it
+    does not say what is inside it.
     """
 
     engine_id: str
@@ -79,6 +101,7 @@ class Engine:
     latency_sentence: str = ""
     exclusion: Exclusion | None = None
     measured: Measured | None = None
+    throughput: Throughput | None = None
 
     @property
     def capacity_rps(self) -> float:

@@ -62,6 +62,8 @@ _RULES = (
     "panic_share",
     "cold_start_share",
     "cold_ramp_ms",
+    "measured_capacity_least",
+    "measured_capacity_probe",
     "backlog_drain_ms",
     "proportional_gain",
     "pid_gain",

@@ -19,6 +19,7 @@ from itertools import starmap
 from headrace.schemas.signals import EngineSignals, EngineStatus, Health, Metric, Vantage
 from headrace.schemas.state import EngineState, Invalid, LatencyState
 from headrace.streams.core import packing
+from headrace.streams.core.completions import finished_rps
 from headrace.streams.core.panes import Cover, PaneGrid, covered, covered_ms
 from headrace.streams.core.series import METRICS, Entry, Series, latency_of, read_entry
 from headrace.streams.core.smoothing import Smoothed, smooth
@@ -158,6 +159,7 @@ class EngineAccumulator:
             panes=self._pack(panes),
             period_ms=self.period_ms,
             covered_ms=covered_total,
+            finished_rps=finished_rps(window.grid, window.watermark_ms, self.period_ms, self.series, panes),
         )
 
     def _cover(self, start_ms: int, end_ms: int) -> None:

@@ -22,7 +22,7 @@ from headrace.schemas.ids import RouteKey
 from headrace.schemas.signals import Health
 from headrace.schemas.state import DemandState, EngineState, Invalid, NetworkState
 from headrace.schemas.weights import Reason
-from headrace.solver.core.inputs.measure import measure
+from headrace.solver.core.inputs.measure import measure, throughput
 from headrace.solver.core.inputs.silence import Hearing, hearing_of
 from headrace.solver.core.inputs.stand_in import stand_in
 from headrace.solver.core.inputs.state_view import StateView
@@ -111,6 +111,7 @@ def _engine(view: StateView, spec: EngineSpec, settings: SolverSettings, hearing
         latency_sentence=_latency_sentence(spec) if profile is None else "",
         exclusion=exclusion,
         measured=None if exclusion or state is None or profile is None else measure(state, profile),
+        throughput=None if exclusion or state is None else throughput(state),
     )
 
 

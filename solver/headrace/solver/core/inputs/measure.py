@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from headrace.schemas.fleet import LatencyProfile
 from headrace.schemas.signals import Metric
 from headrace.schemas.state import EngineState, LatencyState
-from headrace.solver.core.problem import Measured
+from headrace.solver.core.problem import Measured, Throughput
 
 _MS = 1000.0
 
@@ -33,6 +33,16 @@ def measure(state: EngineState, profile: LatencyProfile) -> Measured | None:
         return None
     inside = None if state.running is None else state.running + (state.waiting or 0.0)
     return Measured(samples / (state.covered_ms / _MS), window, smoothed, samples, inside, state.waiting or 0.0)
+
+
+def throughput(state: EngineState) -> Throughput | None:
+    """Read what goes through an engine; None where it does not say what is in service and what waits."""
+    if state.running is None or state.waiting is None or not state.covered_ms:
+        return None
+    counted = _of(state, Metric.E2E) or _of(state, Metric.TTFT)
+    window_s = state.covered_ms / _MS
+    finished = sum(latency.count for latency in counted) / window_s
+    return Throughput(state.last_signal_ms, state.running, state.waiting, state.finished_rps, finished, window_s)
 
 
 def _of(state: EngineState, metric: Metric) -> list[LatencyState]:

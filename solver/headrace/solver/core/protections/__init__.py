@@ -1,9 +1,10 @@
 """Protections, one per file: a problem and what is remembered go in, and come out changed, before any policy sees them.
 
-    cold_ramp   an engine that comes back gets its traffic little by little
-    outlier     an engine much slower than its peers is given less
-    backlog     an engine with a standing queue is given less than it serves
-    trim        a profile that is wrong is scaled, slowly, at known load
+    cold_ramp          an engine that comes back gets its traffic little by little
+    outlier            an engine much slower than its peers is given less
+    measured_capacity  an engine that is full and finishes less than it is stated to serve is given no more than that
+    backlog            an engine with a standing queue is given less than it serves
+    trim               a profile that is wrong is scaled, slowly, at known load
 
 Memory travels in the snapshot's commit, so a tick stays a function of its arguments: whoever has the previous snapshot
 goes on from the same. An engine whose memory is neutral is left out of it. Protections act alike for every policy.
@@ -13,12 +14,18 @@ from collections.abc import Callable
 
 from headrace.schemas.weights import EngineMemory, Snapshot
 from headrace.solver.core.problem import Problem
-from headrace.solver.core.protections import backlog, cold_ramp, outlier, trim
+from headrace.solver.core.protections import backlog, cold_ramp, measured_capacity, outlier, trim
 from headrace.solver.core.protections.guarded import Guarded, Moment
 from headrace.solver.settings import SolverSettings
 
 Protection = Callable[[Guarded, SolverSettings, Moment], Guarded]
-PROTECTIONS: tuple[Protection, ...] = (cold_ramp.protect, outlier.protect, backlog.protect, trim.protect)
+PROTECTIONS: tuple[Protection, ...] = (
+    cold_ramp.protect,
+    outlier.protect,
+    measured_capacity.protect,
+    backlog.protect,
+    trim.protect,
+)
 """In the order in which they act: what an outlier is, is judged by profiles that are not trimmed yet."""
 LONGEST_STEP_S = 10.0
 """A longer pause between two ticks counts as this: one measurement is no more evidence for being old."""

@@ -1,0 +1,121 @@
+"""What a full engine was measured to serve: when that is believed, how far down, and the slow way back."""
+
+from dataclasses import replace
+
+import pytest
+
+from headrace.schemas.weights import PPM, EngineMemory, Reason, Snapshot
+from headrace.solver.core.problem import Engine, Exclusion, Problem, Throughput
+from headrace.solver.core.protections import protect
+from headrace.solver.core.protections.guarded import Guarded
+from headrace.solver.core.tick import TickStamp, solve_tick
+from headrace.solver.glop import Glop
+from headrace.solver.settings import SolverSettings
+from solver_problems import engine, problem, profile, row
+
+SECOND = profile(ttft_s=(1.0, 1.0, 1.0))
+"""Whatever the load, a second: what an engine holds is what it finishes in one."""
+FULL = Throughput(signal_ms=10_000, running=100.0, waiting=50.0, recent_rps=33.0, window_rps=60.0, window_s=10.0)
+IDLE = replace(FULL, running=20.0, waiting=0.0, recent_rps=20.0)
+SETTINGS = SolverSettings(backlog_drain_ms=0)
+
+
+def of(now: Throughput | None, **changes: object) -> Problem:
+    return problem([row("A", 1.0)], [one(now, **changes)], profiles=(SECOND,))
+
+
+def one(now: Throughput | None, **changes: object) -> Engine:
+    return engine("e1", throughput=now, capacity=25.0, **{"ready_replicas": 4, **changes})
+
+
+def after(p: Problem, memory: EngineMemory, elapsed_ms: int = 1_000, settings: SolverSettings = SETTINGS) -> Guarded:
+    first: Snapshot = solve_tick(of(None), None, SETTINGS, Glop(threads=1), TickStamp(1, 1, 0)).snapshot
+    remembering = replace(first, commit=replace(first.commit, remembered=(memory,)))
+    return protect(p, remembering, settings, elapsed_ms)
+
+
+def full_for(seconds: float, **changes: int | None) -> EngineMemory:
+    return replace(EngineMemory("e1", full_since_ms=10_000 - round(seconds * 1000), full_replicas=4), **changes)
+
+
+def capacity_of(guarded: Guarded) -> float:
+    return guarded.problem.engines[0].capacity_rps
+
+
+def test_a_queue_is_noted_when_it_stands_and_nothing_is_believed_yet() -> None:
+    result = after(of(FULL), EngineMemory("e1"))
+    assert result.memory("e1") == EngineMemory("e1", full_since_ms=10_000, full_replicas=4)
+    assert (capacity_of(result), result.protections) == (100.0, ())
+
+
+def test_after_three_seconds_and_a_service_time_it_is_what_was_finished_lately_and_some_chance() -> None:
+    # 33 + 1.5 x sqrt(33 / 3 s) = 37.97 RPS of the stated 100; in one second it may fall to half at most.
+    assert capacity_of(after(of(FULL), full_for(3.9))) == 100.0
+    assert capacity_of(after(of(FULL), full_for(4.0))) == pytest.approx(50.0)
+    result = after(of(FULL), full_for(4.0, capacity_ppm=PPM // 2))
+    assert capacity_of(result) == pytest.approx(37.97, abs=0.01)
+    (told,) = result.protections
+    assert told.sentence == "measured to serve 38.0 RPS at its wall, 38 % of what is stated"
+    assert (told.protection, told.factor) == ("measured_capacity", pytest.approx(0.38, abs=0.001))
+
+
+def test_once_it_was_full_for_the_whole_window_that_is_measured_which_is_surer() -> None:
+    # 60 + 1.5 x sqrt(60 / 10 s) = 63.67.
+    assert capacity_of(after(of(FULL), full_for(11.0))) == pytest.approx(63.67, abs=0.01)
+
+
+def test_what_serves_as_stated_within_chance_is_believed() -> None:
+    # 97 + 1.5 x sqrt(97 / 10 s) is above 100.
+    result = after(of(replace(FULL, window_rps=97.0)), full_for(20.0))
+    assert (capacity_of(result), result.memory("e1").capacity_ppm) == (100.0, None)
+
+
+def test_a_queue_stands_from_a_quarter_of_what_is_in_service_until_it_is_a_twentieth() -> None:
+    assert after(of(replace(FULL, waiting=25.0)), EngineMemory("e1")).memory("e1") == EngineMemory("e1")
+    assert after(of(replace(FULL, waiting=6.0)), full_for(1.0)).memory("e1").full_since_ms == 9_000
+    assert after(of(replace(FULL, waiting=5.0)), full_for(1.0)).memory("e1").full_since_ms is None
+
+
+def test_with_other_replicas_the_measurement_begins_anew() -> None:
+    more = after(of(FULL, ready_replicas=5), full_for(20.0))
+    assert (capacity_of(more), more.memory("e1").full_since_ms, more.memory("e1").full_replicas) == (125.0, 10_000, 5)
+
+
+def test_without_a_queue_it_is_given_back_a_little_a_second() -> None:
+    # Slow as it is, what it holds is more than a quarter above what its profile says: 0.3 % of what is stated a second.
+    slow = replace(IDLE, running=60.0)
+    result = after(of(slow), EngineMemory("e1", capacity_ppm=330_000), 2_000)
+    assert result.memory("e1").capacity_ppm == 336_000
+
+
+def test_one_that_is_as_quick_as_profiled_is_given_back_a_tenth_a_second_up_to_four_fifths() -> None:
+    assert after(of(IDLE), EngineMemory("e1", capacity_ppm=330_000)).memory("e1").capacity_ppm == 430_000
+    assert after(of(IDLE), EngineMemory("e1", capacity_ppm=800_000)).memory("e1").capacity_ppm == 803_000
+
+
+def test_what_is_whole_again_is_forgotten() -> None:
+    assert after(of(IDLE), EngineMemory("e1", capacity_ppm=999_000)).memory("e1") == EngineMemory("e1")
+
+
+def test_it_never_falls_below_its_bound_and_a_bound_of_one_believes_what_is_stated() -> None:
+    stuck = replace(FULL, recent_rps=0.0, window_rps=0.0)
+    assert capacity_of(after(of(stuck), full_for(20.0, capacity_ppm=60_000))) == pytest.approx(5.0)
+    off = SolverSettings(backlog_drain_ms=0, measured_capacity_least=1.0)
+    assert after(of(stuck), full_for(20.0), settings=off).protections == ()
+
+
+def test_of_a_penalty_and_a_measurement_the_lower_one_counts() -> None:
+    penalised = of(FULL, factor=0.3, factor_sentence="an outlier")
+    assert capacity_of(after(penalised, full_for(11.0))) == pytest.approx(30.0)
+    assert capacity_of(after(of(FULL, factor=0.8), full_for(11.0))) == pytest.approx(63.67, abs=0.01)
+
+
+@pytest.mark.parametrize("unknown", [of(None), of(FULL, ready_replicas=0), of(replace(FULL, recent_rps=None))])
+def test_what_is_not_measured_changes_nothing(unknown: Problem) -> None:
+    known = full_for(5.0, capacity_ppm=500_000)
+    assert after(unknown, known).memory("e1").capacity_ppm == 500_000
+
+
+def test_an_excluded_engine_keeps_what_is_known_of_it() -> None:
+    known = EngineMemory("e1", capacity_ppm=500_000)
+    assert after(of(None, exclusion=Exclusion(Reason.DRAINED, "")), known).memory("e1") == known
