@@ -40,7 +40,7 @@ imports: setup
 	$(BIN)/lint-imports
 
 unit: setup
-	$(BIN)/pytest tests -m "not embedded and not apache and not wheel" --cov --cov-report=term
+	$(BIN)/pytest tests -m "not embedded and not apache and not wheel" -n auto --dist worksteal --cov --cov-report=term
 
 integration: setup java
 	$(BIN)/pytest tests -m "embedded or apache or wheel"
