@@ -10,6 +10,9 @@ from headrace.infra import commands
 from headrace.infra.nearest_command import NearestGroup
 from headrace.schemas.errors import HeadraceError
 
+INTERRUPTED = 130
+"""Exit status of a program that SIGINT ended, as shells count it."""
+
 
 class CommandFolder(NearestGroup):
     """A group whose members are the modules of a package: adding a file adds a sub-command."""
@@ -25,6 +28,13 @@ class CommandFolder(NearestGroup):
         module = importlib.import_module(f"{commands.__name__}.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the sub-command; Ctrl-C where nobody waits for it ends it in silence, with the shell's status for it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
 
 
 @click.command(cls=CommandFolder, context_settings={"help_option_names": ["-h", "--help"]})

@@ -41,8 +41,34 @@ def test_the_topics_as_configured_are_not_taken_for_those_that_are_there() -> No
     assert first == "as configured (not checked against a broker; see `headrace topics diff`)"
 
 
-def test_a_problem_that_is_not_there_is_told_with_those_that_ship() -> None:
-    assert problems_of("solve", "three-region") == ("is no file, and no problem that ships: three-regions",)
+def test_a_problem_that_is_not_there_is_told_with_the_nearest_that_ships() -> None:
+    none = "there is no such file, and no such problem ships with headrace"
+    assert problems_of("solve", "three-region") == (f"{none}; the nearest is three-regions",)
+    assert problems_of("solve", "mars") == (f"{none}; there are three-regions",)
+
+
+@pytest.mark.parametrize("name", ["mine.json", "folder/mine", "../none/three-regions.json"])
+def test_what_looks_like_a_file_is_told_as_one(name: str) -> None:
+    (problem,) = problems_of("solve", name)
+    assert problem.startswith("there is no such file; problems that ship with headrace go by name: three-regions")
+
+
+def test_ctrl_c_where_nobody_waits_for_it_ends_in_silence_with_the_shells_status(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: object) -> bytes:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headrace.infra.commands.solve._content", interrupted)
+    result = run("solve", "three-regions")
+    assert (result.exit_code, result.output) == (130, "")
+
+
+@pytest.mark.parametrize("given", [("--bootstrap", "localhost:1"), ("--set", "kafka.bootstrap_servers=localhost:1")])
+def test_the_demo_says_that_its_broker_is_its_own(given: Sequence[str]) -> None:
+    result = run("demo", *given)
+    assert result.exit_code == 2
+    assert "starts a broker of its own and touches no other" in result.output
 
 
 def test_a_problem_is_read_from_standard_input_and_its_errors_say_so() -> None:

@@ -199,3 +199,10 @@ def test_problems_are_told_of_the_file() -> None:
         parse_problem("[]", name="mine.json")
     with pytest.raises(InvalidInputError, match=r"^mine\.json: 1 problem"):
         parse_problem("{", name="mine.json")
+
+
+@pytest.mark.parametrize("name", ["demand", "engines", "profiles"])
+def test_what_could_not_be_read_has_one_problem_and_what_refers_to_it_none(name: str) -> None:
+    items = document()[name]
+    assert problems_of(document(**{name: [*items[:-1], 7]})) == (f"{name}[{len(items) - 1}] is 7; expected an object",)
+    assert problems_of(document(**{name: 7})) == (f"{name} is 7; expected a list",)

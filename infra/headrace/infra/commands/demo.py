@@ -14,6 +14,7 @@ from headrace.infra.config import Config, config_options
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from headrace.infra.demo.session import Session
     from headrace.infra.fleet.scenario import Scenario
     from headrace.infra.fleet.script import Timed
 
@@ -68,11 +69,13 @@ def command(
       t=50s surge cluster-b 1.5   arrivals x1.5; `surge cluster-b 1` ends it
       t=60s phase calm            the summary reports latencies by phase
     """  # noqa: D301 - \b is click's mark for a paragraph to leave as it is
+    from headrace.infra.demo.keys import Keys
     from headrace.infra.demo.run import run_unattended, run_with_view
     from headrace.infra.demo.session import DemoOptions, Session
     from headrace.infra.demo.summary import summary, summary_lines
     from headrace.infra.fleet.scenarios import load_scenario
 
+    _own_broker_only(config)
     found = load_scenario(scenario)
     attended = sys.stdout.isatty() and sys.stdin.isatty() and not as_json
     timed = _script(found, script or (None if attended else DEFAULT_SCRIPT))
@@ -80,21 +83,21 @@ def command(
     if duration is not None:
         for_s = _duration_s(duration)
     session = Session(DemoOptions(found, broker, seed, folder.resolve(), timed), config)
-    with _terminable() as ask_to_stop:
+    with _terminable() as ask_to_stop, Keys(enabled=attended) as keys:
         try:
             _say(f"starting: {broker} broker, streams, solver, {len(found.clusters)} data planes; logs in {folder}")
             session.start()
             _say(f"first request routed {session.times.first_routed_request_s:.1f} s after the start")
             stopped = ask_to_stop()
             if attended:
-                run_with_view(session, for_s, stopped)
+                run_with_view(session, for_s, stopped, keys)
             else:
                 run_unattended(session, for_s or UNATTENDED_S, stopped, _say)
         except KeyboardInterrupt:
             _say("stopped")
             sys.exit(INTERRUPTED)
         finally:
-            session.stop()
+            _stop(session)
     result = summary(session)
     if as_json:
         click.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2))
@@ -103,6 +106,29 @@ def command(
             click.echo(line)
     if stopped() and not attended:
         _say("stopped before its time")
+        sys.exit(INTERRUPTED)
+
+
+def _own_broker_only(config: Config) -> None:
+    """Say that the demo has a broker of its own to whoever has named another."""
+    from headrace.schemas.bus.settings import KafkaSettings
+
+    given = click.get_current_context().params
+    if given["bootstrap"] is not None or any(text.startswith("kafka.") for text in given["settings"]):
+        raise click.UsageError(
+            "the demo starts a broker of its own and touches no other, so kafka.* and --bootstrap have no use here; "
+            "--broker says of which kind"
+        )
+    if config.kafka != KafkaSettings():
+        _say("the demo starts a broker of its own: kafka.* of your configuration is not used")
+
+
+def _stop(session: "Session") -> None:
+    """End all that was started; whoever interrupts that ends it at once, and the children end with this process."""
+    try:
+        session.stop()
+    except KeyboardInterrupt:
+        _say("stopped at once")
         sys.exit(INTERRUPTED)
 
 

@@ -100,7 +100,7 @@ def _content(name: str) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise InvalidInputError(name, (f"is no file, and no problem that ships: {_nearest_first(name)}",)) from None
+        raise InvalidInputError(name, (_not_there(path, sorted(shipped)),)) from None
     except OSError as error:
         raise InvalidInputError(name, (why_unreadable(error),)) from error
 
@@ -112,11 +112,13 @@ def _shipped() -> "dict[str, Traversable]":
     return {each.name.removesuffix(".json"): each for each in folder.iterdir() if each.name.endswith(".json")}
 
 
-def _nearest_first(name: str) -> str:
-    from difflib import SequenceMatcher
+def _not_there(path: Path, shipped: list[str]) -> str:
+    """Say that there is no such file, and which problem that ships a name without a folder or an ending may mean."""
+    from headrace.infra.config_tree import nearest
 
-    names = sorted(_shipped(), key=lambda each: (-SequenceMatcher(None, name, each).ratio(), each))
-    return ", ".join(names)
+    if path.suffix or path.parent != Path():
+        return f"there is no such file; problems that ship with headrace go by name: {', '.join(shipped)}"
+    return f"there is no such file, and no such problem ships with headrace; {nearest(path.name, shipped)}"
 
 
 def _overridden(base: "SolverSettings", given: tuple[str, ...], policy: str | None) -> "SolverSettings":

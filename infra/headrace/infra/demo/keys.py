@@ -10,15 +10,22 @@ from typing import Self
 
 
 class Keys:
-    """A context manager over standard input. Ctrl-C still interrupts."""
+    """A context manager over standard input. Ctrl-C still interrupts.
 
-    def __init__(self) -> None:
+    Keys are neither shown nor lost from the beginning of the block on, however late they are asked for.
+
+    Args:
+        enabled: whether to take keys at all.
+    """
+
+    def __init__(self, *, enabled: bool = True) -> None:
+        self._enabled = enabled
         self._before: list[int | list[bytes | int]] | None = None
 
     def __enter__(self) -> Self:
-        if sys.stdin.isatty():
+        if self._enabled and sys.stdin.isatty():
             self._before = termios.tcgetattr(sys.stdin)
-            tty.setcbreak(sys.stdin)
+            tty.setcbreak(sys.stdin, termios.TCSADRAIN)  # what was typed before is kept
         return self
 
     def __exit__(

@@ -16,10 +16,10 @@ FRAMES_PER_S = 4
 LINE_EVERY_S = 5.0
 
 
-def run_with_view(session: Session, for_s: float | None, stopped: Callable[[], bool]) -> None:
+def run_with_view(session: Session, for_s: float | None, stopped: Callable[[], bool], keys: Keys) -> None:
     """Show the session until `for_s`, until `stopped`, or until the key for it is pressed."""
     controls, console = Controls(session), Console()
-    with Keys() as keys, Live(console=console, screen=True, auto_refresh=False) as live:
+    with Live(console=console, screen=True, auto_refresh=False) as live:
         next_frame = 0.0
         while (for_s is None or session.now_s < for_s) and not stopped():
             session.step()

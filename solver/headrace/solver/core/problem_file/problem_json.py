@@ -24,6 +24,7 @@ nowhere.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -78,8 +79,8 @@ def parse_problem(
     settings = with_settings(base or SolverSettings(), root.nested("settings").items(), "settings", problems)
     weights = dict(_weights(reader, engines) for reader in root.nested_list("previous"))
     served = {model for engine in engines.values() for model in engine.models}
-    for route in rows:
-        if route.model not in served:
+    for route in rows if _named_whole(problems, "engines", "models") else ():
+        if route.model and route.model not in served:
             near = get_close_matches(route.model, sorted(served), n=1)
             root.note("demand", f"asks for {route.model!r}, which no engine serves{_hint(near)}")
     if problems:
@@ -98,6 +99,12 @@ def _keyed(root: Reader, name: str, read: Callable[[Reader], T], key_of: Callabl
             reader.note("", f"repeats {key}")
         found[key] = thing
     return found
+
+
+def _named_whole(problems: list[str], name: str, field: str) -> bool:
+    """Say whether a list's names could all be read; else what refers to one is not held against it."""
+    torn = re.compile(rf"{name}(\[\d+\](\.{field}(\[\d+\])?)?)? (is|has|names)\b")
+    return not any(torn.match(problem) for problem in problems)
 
 
 def _document(content: bytes | str | Mapping[str, Any], name: str, problems: list[str]) -> object:
@@ -151,7 +158,7 @@ def _engine(reader: Reader, profiles: Mapping[str, LatencyProfile]) -> Engine:
     reader.only(*Engine.__dataclass_fields__)
     profile_id = reader.identifier("profile_id")
     profile = profiles.get(profile_id)
-    if profile is None and profile_id:
+    if profile is None and profile_id and _named_whole(reader.problems, "profiles", "profile_id"):
         near = get_close_matches(profile_id, list(profiles), n=1)
         reader.note("profile_id", f"is {profile_id!r}, which is no profile here{_hint(near)}")
     exclusion: Exclusion | None = None
@@ -209,7 +216,7 @@ def _weights(reader: Reader, engines: Mapping[str, Engine]) -> tuple[RouteKey, M
     shares = reader.nested("weights_ppm")
     weights = {engine_id: shares.count(engine_id, high=PPM) for engine_id in sorted(shares.items())}
     for engine_id in weights:
-        if engine_id not in engines:
+        if engine_id not in engines and _named_whole(reader.problems, "engines", "engine_id"):
             shares.note(engine_id, f"is no engine here{_hint(get_close_matches(engine_id, list(engines), n=1))}")
     if sum(weights.values()) != PPM:
         shares.note("", f"adds up to {sum(weights.values())}; exactly {PPM}")
