@@ -9,6 +9,7 @@ Failure mode: a tick that has nothing to solve installs nothing, as in the worke
 """
 
 from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from numpy.random import Generator
@@ -27,13 +28,16 @@ from headrace.solver.core.decide import Decided, decide
 from headrace.solver.core.inputs.assemble import assemble
 from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.linear import LinearSolver
-from headrace.solver.core.tick import TickStamp
+from headrace.solver.core.problem import Problem
+from headrace.solver.core.tick import Tick, TickStamp
 from headrace.solver.settings import SolverSettings
 from headrace.streams.core.keyed import KINDS, KeyedFold
 from headrace.streams.settings import StreamsSettings
 
 TOPICS = TopicSettings(prefix="", partitions=1)
 """Topics are called by their roles here, and have one partition, so a record's place says all about its order."""
+
+Watcher = Callable[[Problem, Tick], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ class ClosedLoop:
     Attributes:
         simulation: the fleet; commands go there.
         snapshots: every snapshot installed, with its virtual time.
+        watchers: are given each tick's problem and what was decided, once it is installed.
     """
 
     def __init__(
@@ -70,6 +75,7 @@ class ClosedLoop:
         self._routers = {c.name: Router(settings.dataplane, c.name) for c in scenario.clusters}
         self.simulation = Simulation(scenario, self._routers, self._sink, start_ms, rng)
         self.snapshots = list[tuple[float, Snapshot]]()
+        self.watchers = list[Watcher]()
         self._folds = {role: KeyedFold(KINDS[role], settings.streams, TOPICS.partitions) for role in STATE_OF}
         self._stored: dict[str, dict[bytes, bytes]] = {role: {} for role in STATE_OF}
         self._under_way: deque[RawRecord] = deque()
@@ -112,6 +118,12 @@ class ClosedLoop:
         self.snapshots.append((now_s, outcome.tick.snapshot))
         for router in self._routers.values():
             router.apply(outcome.tick.snapshot)
+        for watch in self.watchers:
+            watch(problem, outcome.tick)
+
+    def states(self, role: str) -> Mapping[bytes, bytes]:
+        """Give the newest state of each key of a signals topic, as it would stand on the topic of states."""
+        return self._stored[role]
 
     def _fold_arrived(self, now_ms: int) -> None:
         arrived: dict[str, list[RawRecord]] = {role: [] for role in STATE_OF}

@@ -1,0 +1,152 @@
+"""What engines do with the load that weights send them: their profile's curve, and a fluid queue beyond the wall.
+
+    served   = min(backlog / dt + offered, capacity)        capacity = ready replicas x capacity of one / slowness
+    backlog' = backlog + (offered - served) dt              at most queue_per_slot x capacity x latency at the wall;
+                                                            what is beyond is refused
+    wait     = mean backlog / capacity                      first come, first served
+    TTFT, TBOT = slowness x profile(served / capacity), TTFT + wait
+
+A fluid has no chance in it: queues that come of bursts shorter than a tick are not in it, below the wall there is none.
+An engine that is dead, silent beyond its time, or without replicas has no capacity: all that is sent to it is refused,
+and its backlog is lost.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace.replay.score.latency_mass import Floats
+from headrace.replay.score.slowness import Slowness
+from headrace.schemas.fleet import LatencyProfile
+from headrace.schemas.weights import Reason
+from headrace.solver.core.problem import Engine, Problem
+from headrace.solver.core.profile.load_cost import MS, latency_ms
+
+Ints = npt.NDArray[np.int64]
+_GONE = frozenset(
+    {Reason.STALE, Reason.UNHEALTHY, Reason.NO_READY_REPLICA, Reason.NO_STATE, Reason.INVALID_STATE, Reason.NO_PROFILE}
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Engines:
+    """The engines of one tick by number, (E,); numbers that are not there have no capacity."""
+
+    capacity: Floats
+    slowness: Floats
+    tokens: Floats
+    profiles: tuple[tuple[LatencyProfile, Ints], ...]
+
+    @property
+    def count(self) -> int:
+        """How many numbers there are."""
+        return len(self.capacity)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Behaviour:
+    """What engines did over one tick, (E,). `load` is of true capacity; beyond the wall it is 1 and they wait."""
+
+    load: Floats
+    offered: Floats
+    served: Floats
+    refused_share: Floats
+    ttft_s: Floats
+    tbot_s: Floats
+    wait_s: Floats
+    idle_ttft_s: Floats
+    beyond_s: Floats
+    unmeasured: npt.NDArray[np.bool_]
+
+
+def engines_of(problem: Problem, numbers: Ints, count: int, slowness: Slowness, tokens: Mapping[str, float]) -> Engines:
+    """Give a problem's engines as arrays over `count` numbers; `numbers` are those of the problem's engines."""
+    capacity, slow, length = np.zeros(count), np.ones(count), np.zeros(count)
+    of_profile: dict[str, list[int]] = {}
+    for number, engine in zip(numbers.tolist(), problem.engines, strict=True):
+        profile = problem.profiles.get(engine.profile_id)
+        if profile is None or is_gone(engine):
+            continue
+        slow[number] = slowness.of(engine.engine_id)
+        capacity[number] = engine.ready_replicas * engine.capacity_rps_per_replica / slow[number]
+        length[number] = next((tokens[m] for m in engine.models if m in tokens), profile.output_tokens)
+        of_profile.setdefault(engine.profile_id, []).append(number)
+    grouped = tuple((problem.profiles[p], np.array(e, dtype=np.int64)) for p, e in sorted(of_profile.items()))
+    return Engines(capacity, slow, length, grouped)
+
+
+def is_gone(engine: Engine) -> bool:
+    """Say whether an engine answers nobody; one that is only drained still serves what it is sent."""
+    return engine.exclusion is not None and engine.exclusion.reason in _GONE
+
+
+class FleetModel:
+    """One world: how fast its engines are against their profiles, and what waits at each.
+
+    Args:
+        queue_per_slot: see `ScoreSettings`.
+        slower: every latency is this many times the profile's, and every capacity is divided by it.
+    """
+
+    def __init__(self, queue_per_slot: float, slower: float = 1.0) -> None:
+        self._queue_per_slot = queue_per_slot
+        self._slower = slower
+        self._backlog = np.zeros(0)
+
+    def step(self, engines: Engines, offered: Floats, seconds: float) -> Behaviour:
+        """Let `offered` RPS, (E,), arrive for some seconds."""
+        capacity = engines.capacity / self._slower
+        slow = engines.slowness * self._slower
+        backlog = self._carried(engines.count, capacity)
+        full = np.ones(engines.count)
+        wall_ttft, wall_tbot, _, _ = self._read(engines.profiles, full)
+        room = self._queue_per_slot * capacity * slow * (wall_ttft + engines.tokens * wall_tbot)
+        arriving = offered * seconds
+        served = np.minimum(backlog + arriving, capacity * seconds)
+        left = backlog + arriving - served
+        refused = np.where(capacity > 0.0, np.maximum(left - room, 0.0), arriving)
+        after = np.where(capacity > 0.0, np.minimum(left, room), 0.0)
+        safe = np.where(capacity > 0.0, capacity, 1.0)
+        load = np.where(capacity > 0.0, served / (safe * seconds), 0.0)
+        wait_s = np.where(capacity > 0.0, (backlog + after) / (2.0 * safe), 0.0)
+        ttft, tbot, beyond, unmeasured = self._read(engines.profiles, np.minimum(load, 1.0))
+        idle_ttft, _, _, _ = self._read(engines.profiles, np.zeros(engines.count))
+        self._backlog = after
+        return Behaviour(
+            load=load,
+            offered=offered,
+            served=served / seconds,
+            refused_share=np.where(arriving > 0.0, np.minimum(refused / np.maximum(arriving, 1e-12), 1.0), 0.0),
+            ttft_s=slow * ttft + wait_s,
+            tbot_s=slow * tbot,
+            wait_s=wait_s,
+            idle_ttft_s=slow * idle_ttft,
+            beyond_s=slow * beyond,
+            unmeasured=unmeasured,
+        )
+
+    def _carried(self, count: int, capacity: Floats) -> Floats:
+        backlog = np.zeros(count)
+        backlog[: len(self._backlog)] = self._backlog
+        return np.where(capacity > 0.0, backlog, 0.0)
+
+    def _read(
+        self, profiles: Sequence[tuple[LatencyProfile, Ints]], load: Floats
+    ) -> tuple[Floats, Floats, Floats, npt.NDArray[np.bool_]]:
+        """Give TTFT, TBOT, what of the latency lies beyond the measured range, and whether the load does."""
+        ttft, tbot, beyond = np.zeros_like(load), np.zeros_like(load), np.zeros_like(load)
+        unmeasured = np.zeros(load.shape, dtype=np.bool_)
+        for profile, numbers in profiles:
+            u = load[numbers]
+            ttft_ms, tbot_ms = latency_ms(profile, u)
+            ttft[numbers], tbot[numbers] = ttft_ms / MS, tbot_ms / MS
+            outside = (u > profile.measured_to_load + 1e-9) | ((u > 0.0) & (u < profile.measured_from_load - 1e-9))
+            if outside.any():
+                edge = np.clip(u, profile.measured_from_load, profile.measured_to_load)
+                edge_ttft, edge_tbot = latency_ms(profile, edge)
+                gap = ttft_ms - edge_ttft + profile.output_tokens * (tbot_ms - edge_tbot)
+                beyond[numbers] = np.where(outside, gap / MS, 0.0)
+                unmeasured[numbers] = outside
+        return ttft, tbot, beyond, unmeasured

@@ -1,0 +1,129 @@
+"""A snapshot's weights as arrays over pairs of route and engine, made anew only for the routes that changed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace.replay.score.latency_mass import Floats
+from headrace.schemas.weights import PPM, RouteWeights, Snapshot
+from headrace.solver.core.problem import Engine, Problem
+
+if TYPE_CHECKING:
+    from headrace.schemas.ids import RouteKey
+
+Ints = npt.NDArray[np.int64]
+Links = Mapping[tuple[str, str], float | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """P pairs of R routes and engines, in the order of the snapshot's routes.
+
+    Attributes:
+        routes: (R).
+        shed, retry: (R,) ratios.
+        route: (P,) index into routes.
+        engine: (P,) number of the engine, as `Numbers` gives it.
+        share: (P,) 0..1 of what the route does not shed.
+        network_s: (P,) round trip.
+    """
+
+    routes: tuple[RouteWeights, ...]
+    shed: Floats
+    retry: Floats
+    route: Ints
+    engine: Ints
+    share: Floats
+    network_s: Floats
+
+
+class Numbers:
+    """Engines by number, in the order in which they were first seen; a number is never given twice."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self._of: dict[str, int] = {}
+
+    def of(self, engine_id: str) -> int:
+        """Give the number of an engine, a new one at its first sight."""
+        number = self._of.get(engine_id)
+        if number is None:
+            number = self._of[engine_id] = len(self.ids)
+            self.ids.append(engine_id)
+        return number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """One route's pairs, and the record they were made of."""
+
+    record: RouteWeights
+    engine: Ints
+    share: Floats
+    told_s: Floats
+    sites: tuple[str, ...]
+
+
+class Placer:
+    """Makes placements; remembers one part per route of the last snapshot."""
+
+    def __init__(self, numbers: Numbers) -> None:
+        self._numbers = numbers
+        self._parts: dict[bytes, _Part] = {}
+        self._sites: dict[str, str] = {}
+
+    def place(self, problem: Problem, snapshot: Snapshot) -> Placement:
+        """Give a snapshot's weights; round trips are those of the problem, else those that the record tells."""
+        self._sites = {engine.engine_id: engine.site for engine in problem.engines}
+        parts = {route.key: self._part(route) for route in snapshot.routes}
+        self._parts = parts
+        kept = list(parts.values())
+        sizes = [len(part.engine) for part in kept]
+        return Placement(
+            routes=snapshot.routes,
+            shed=np.array([route.shed_ratio for route in snapshot.routes], dtype=np.float64),
+            retry=np.array([route.retry_ratio for route in snapshot.routes], dtype=np.float64),
+            route=np.repeat(np.arange(len(kept)), sizes),
+            engine=np.concatenate([np.empty(0, np.int64), *(part.engine for part in kept)]),
+            share=_floats([part.share for part in kept]),
+            network_s=_floats([_round_trips(part, problem.network_s) for part in kept]),
+        )
+
+    def _part(self, route: RouteWeights) -> _Part:
+        known = self._parts.get(route.key)
+        if known is not None and known.record is route:
+            return known
+        used = [target for target in route.targets if target.weight_ppm > 0]
+        return _Part(
+            record=route,
+            engine=np.array([self._numbers.of(t.engine_id) for t in used], dtype=np.int64),
+            share=np.array([t.weight_ppm / PPM for t in used], dtype=np.float64),
+            told_s=np.array([t.network_s for t in used], dtype=np.float64),
+            sites=tuple(self._sites.get(t.engine_id, "") for t in used),
+        )
+
+
+def demand_of(problem: Problem, routes: Sequence[RouteWeights]) -> Floats:
+    """Give the demand of each route, RPS; 0 where the problem has no such row."""
+    asked: dict[RouteKey, float] = {row.route: row.demand_rps for row in problem.rows}
+    return np.array([asked.get(route.route, 0.0) for route in routes], dtype=np.float64)
+
+
+def engines_by_number(problem: Problem, numbers: Numbers) -> tuple[Ints, tuple[Engine, ...]]:
+    """Give the number of each of the problem's engines, in its order."""
+    return np.array([numbers.of(e.engine_id) for e in problem.engines], dtype=np.int64), problem.engines
+
+
+def _round_trips(part: _Part, links: Links) -> Floats:
+    cluster = part.record.cluster
+    found = [links.get((cluster, site)) for site in part.sites]
+    if None not in found:
+        return np.array(found, dtype=np.float64)
+    return np.array([t if f is None else f for f, t in zip(found, part.told_s.tolist(), strict=True)], dtype=np.float64)
+
+
+def _floats(parts: list[Floats]) -> Floats:
+    return np.concatenate(parts) if parts else np.zeros(0)

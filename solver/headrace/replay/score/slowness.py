@@ -1,0 +1,64 @@
+"""How slow an engine really was, read from history where it is unmistakable; else it is taken to be as profiled.
+
+    steady, below its wall    measured latency / profile at the measured load             (protections/residual)
+    requests wait             capacity / rate that it finishes: it is at its wall, and the wall has come down
+
+Only what is `slow_above` times slower counts: a fault, not a profile that is somewhat off. Smaller differences are left
+to calibration, which would else compare a number with itself. It counts once it has been read for `PERSISTS_MS`, since
+a window that a fault or a burst has just entered tells of two loads at once; it stands until something else is read, and
+an engine that comes back begins anew. The same for every variant: it is the engine's, not the weights'.
+"""
+
+from headrace.solver.core.problem import Engine, Problem
+from headrace.solver.core.protections.residual import FEWEST, residual
+
+AT_WALL = 0.05
+"""Share of those inside that wait, from which an engine counts as being at its wall."""
+PERSISTS_MS = 5_000
+
+
+class Slowness:
+    """One factor per engine that is slow, 1 for all others."""
+
+    def __init__(self, slow_above: float) -> None:
+        self._slow_above = slow_above
+        self._factor: dict[str, float] = {}
+        self._since_ms: dict[str, int] = {}
+
+    def see(self, problem: Problem, now_ms: int) -> None:
+        """Read what a tick's problem says of its engines."""
+        for engine in problem.engines:
+            if engine.exclusion is not None or engine.ready_replicas <= 0:
+                self._forget(engine.engine_id)
+                continue
+            seen = _at_wall(engine)
+            if seen is None:
+                seen = residual(problem, engine)
+            if seen is None:
+                continue
+            if seen < self._slow_above:
+                self._forget(engine.engine_id)
+            elif now_ms - self._since_ms.setdefault(engine.engine_id, now_ms) >= PERSISTS_MS:
+                self._factor[engine.engine_id] = seen
+
+    def of(self, engine_id: str) -> float:
+        """Give how many times slower than its profile an engine is."""
+        return self._factor.get(engine_id, 1.0)
+
+    def _forget(self, engine_id: str) -> None:
+        self._factor.pop(engine_id, None)
+        self._since_ms.pop(engine_id, None)
+
+    @property
+    def slow(self) -> tuple[str, ...]:
+        """Engines that are slow now, sorted."""
+        return tuple(sorted(self._factor))
+
+
+def _at_wall(engine: Engine) -> float | None:
+    measured = engine.measured
+    if measured is None or measured.inside is None or measured.samples < FEWEST or measured.rate_rps <= 0.0:
+        return None
+    if measured.waiting <= AT_WALL * measured.inside:
+        return None
+    return engine.ready_replicas * engine.capacity_rps_per_replica / measured.rate_rps

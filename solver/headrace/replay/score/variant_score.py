@@ -1,0 +1,63 @@
+"""A variant's run, summed up: a frozen value that may be pickled, so each variant may have a process of its own."""
+
+from dataclasses import dataclass
+
+from headrace.replay.score.bins import Bin
+from headrace.replay.score.groups import Group
+from headrace.replay.score.latency_mass import Floats
+from headrace.replay.score.witnesses import Witness
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorldScore:
+    """What became of the same weights where profiles are off: sums and requests by latency."""
+
+    sums: Floats
+    mass: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VariantScore:
+    """A variant's run, summed up. Arrays over engines follow `engines`.
+
+    Attributes:
+        name: of the variant.
+        policy: of its snapshots.
+        from_ms, to_ms: first tick, end of the last.
+        ticks: how many.
+        bin_ms: length of a bin.
+        bins: (instant at which it begins, sums, load and watched shares), oldest first.
+        engines: ids.
+        sums: over the whole run.
+        ttft, tbot: requests by latency.
+        groups: by kind, then name.
+        slower, faster: the same run in two other worlds.
+        engine_mass: requests by their time in the engine, without the network; of all engines.
+        engine_sums: (2, E): requests; seconds in the engine x requests.
+        flows: (cluster, (E,) requests).
+        watched: routes whose shares the bins hold, as `cluster|model|class`.
+        witnesses: a few whole ticks.
+        slow: engines that history shows as slow, and for how many seconds.
+    """
+
+    name: str
+    policy: str
+    from_ms: int
+    to_ms: int
+    ticks: int
+    bin_ms: int
+    bins: tuple[tuple[int, Bin], ...]
+    engines: tuple[str, ...]
+    sums: Floats
+    mass: Floats
+    ttft: Floats
+    tbot: Floats
+    groups: dict[str, dict[str, Group]]
+    slower: WorldScore
+    faster: WorldScore
+    engine_mass: Floats
+    engine_sums: Floats
+    flows: tuple[tuple[str, Floats], ...]
+    watched: tuple[str, ...]
+    witnesses: tuple[Witness, ...]
+    slow: dict[str, float]

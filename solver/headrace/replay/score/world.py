@@ -1,0 +1,99 @@
+"""One tick in one world: weights and demand -> what became of the requests of each pair of route and engine.
+
+    offered[r] = demand + retries of the tick before         sent[p] = offered[r] (1 - shed[r]) share[p]
+    refused[p] = sent[p] x refused share of its engine       retried at the next tick: at most retry ratio x demand[r]
+    end to end = network + wait + TTFT + cold x idle TTFT + factor x tokens x TBOT
+
+Retries are the route's again, by the same weights: an engine that is full is met once more as often as its weight says.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.replay.score.fleet_model import Behaviour, Engines, FleetModel
+from headrace.replay.score.latency_mass import Floats
+from headrace.replay.score.placement import Placement
+from headrace.replay.score.settings import ScoreSettings
+from headrace.solver.core.program.layout import sums as add_up
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Happened:
+    """One tick's outcome, RPS and seconds. `fixed_s` and `decode_s` (P,): what lengths do not change, and what they do.
+
+    Attributes:
+        behaviour: of the engines.
+        first, shed, refused, retried: (R,) first attempts; refused by weights; by engines, for good; tried again.
+        served: (P,) RPS.
+        ttft_s: (P,) as users see it.
+        fixed_s, decode_s: (P,).
+        cold: (P,) RPS.
+    """
+
+    behaviour: Behaviour
+    first: Floats
+    shed: Floats
+    refused: Floats
+    retried: Floats
+    served: Floats
+    ttft_s: Floats
+    fixed_s: Floats
+    decode_s: Floats
+    cold: Floats
+
+
+class World:
+    """A fleet model and the retries under way. Lives as long as a run."""
+
+    def __init__(self, settings: ScoreSettings, slower: float = 1.0) -> None:
+        self._model = FleetModel(settings.queue_per_slot, slower)
+        self._cold_share = settings.cold_share
+        self._retrying: dict[bytes, float] = {}
+
+    def play(self, placement: Placement, engines: Engines, demand: Floats, cold: Floats, seconds: float) -> Happened:
+        """Let a tick's weights stand for some seconds.
+
+        Args:
+            placement: the weights.
+            engines: true capacity, slowness, lengths.
+            demand: (R,) first attempts a second.
+            cold: (R,) share of requests whose cache is cold.
+            seconds: above 0.
+        """
+        retrying = np.array([self._retrying.get(r.key, 0.0) for r in placement.routes]) if self._retrying else 0.0
+        offered = demand + retrying
+        shed_ratio = self._shed(placement, len(demand))
+        sent = (offered * (1.0 - shed_ratio))[placement.route] * placement.share
+        load = add_up(placement.engine, sent, engines.count)
+        behaviour = self._model.step(engines, load, seconds)
+        refused = sent * behaviour.refused_share[placement.engine]
+        served = sent - refused
+        refused_r = add_up(placement.route, refused, len(demand))
+        retried = np.minimum(refused_r, placement.retry * demand)
+        self._retrying = {
+            route.key: float(rps) for route, rps in zip(placement.routes, retried.tolist(), strict=True) if rps > 0.0
+        }
+        cold_p = cold[placement.route]
+        ttft_s = (
+            placement.network_s
+            + behaviour.ttft_s[placement.engine]
+            + cold_p * self._cold_share * behaviour.idle_ttft_s[placement.engine]
+        )
+        return Happened(
+            behaviour=behaviour,
+            first=demand,
+            shed=offered * shed_ratio,
+            refused=refused_r - retried,
+            retried=retried,
+            served=served,
+            ttft_s=ttft_s,
+            fixed_s=ttft_s,
+            decode_s=(engines.tokens * behaviour.tbot_s)[placement.engine],
+            cold=cold_p * served,
+        )
+
+    def _shed(self, placement: Placement, routes: int) -> Floats:
+        """Give each route's shed ratio; a route without any weight refuses all."""
+        weighed = add_up(placement.route, placement.share, routes)
+        return np.where(weighed > 0.0, placement.shed, 1.0)
