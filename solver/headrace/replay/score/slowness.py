@@ -4,9 +4,9 @@
     requests wait             capacity / rate that it finishes: it is at its wall, and the wall has come down
 
 Only what is `slow_above` times slower counts: a fault, not a profile that is somewhat off. Smaller differences are left
-to calibration, which would else compare a number with itself. It counts once it has been read for `PERSISTS_MS`, since
-a window that a fault or a burst has just entered tells of two loads at once; it stands until something else is read, and
-an engine that comes back begins anew. The same for every variant: it is the engine's, not the weights'.
+to calibration, which would else compare a number with itself. It counts once it has been read for `PERSISTS_MS`: a
+window that a fault or a burst has just entered tells of two loads at once. It stands until something else is read; an
+engine that comes back begins anew. The same for every variant: it is the engine's, not the weights'.
 """
 
 from headrace.solver.core.problem import Engine, Problem

@@ -16,6 +16,19 @@ class WorldScore:
     mass: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class SessionHits:
+    """Requests that continue a session, and those of them that met the engine that served it last."""
+
+    returning: int
+    hits: int
+
+    @property
+    def lost_percent(self) -> float | None:
+        """Returning requests that met another engine, %; None where none returned."""
+        return 100.0 * (self.returning - self.hits) / self.returning if self.returning else None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class VariantScore:
     """A variant's run, summed up. Arrays over engines follow `engines`.
@@ -38,6 +51,8 @@ class VariantScore:
         watched: routes whose shares the bins hold, as `cluster|model|class`.
         witnesses: a few whole ticks.
         slow: engines that history shows as slow, and for how many seconds.
+        sessions: where sessions are known, what became of their warm caches; None where they are not, and the cold
+            share of `sums` is from how much traffic was moved.
     """
 
     name: str
@@ -61,3 +76,4 @@ class VariantScore:
     watched: tuple[str, ...]
     witnesses: tuple[Witness, ...]
     slow: dict[str, float]
+    sessions: SessionHits | None = None
