@@ -9,7 +9,6 @@ answered the session's previous one; a retry that ends elsewhere is a miss.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from headrace.infra.fleet.request import Ended, Kind, Request
 from headrace.infra.fleet.scenario import Scenario
 from headrace.infra.fleet.scenarios.three_regions import scenario as three_regions
 from headrace.infra.fleet.script import parse_script
-from headrace.schemas.weights import Snapshot
+from headrace.replay.score.movement import moved_per_minute
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
 from headrace.streams.settings import StreamsSettings
@@ -186,32 +185,6 @@ class Watch:
             "shed": 100.0 * unserved / ended if ended else math.nan,
             "overload_s": self._overload.get(phase, 0.0),
         }
-
-
-def moved_per_minute(snapshots: Sequence[tuple[float, Snapshot]], from_s: float, to_s: float) -> float:
-    """Give the traffic moved, % of all per minute: half the sum of absolute changes of weight, by demand."""
-    total = 0.0
-    for (_, before), (at_s, after) in pairwise(snapshots):
-        if from_s < at_s <= to_s:
-            total += moved_share(before, after)
-    return 100.0 * total / ((to_s - from_s) / 60.0)
-
-
-def moved_share(before: Snapshot, after: Snapshot) -> float:
-    """Give the share of all traffic, 0..1, that goes elsewhere under `after` than under `before`."""
-    old = {route.key: shares(route.targets) for route in before.routes}
-    demand = sum(route.demand_rps for route in after.routes)
-    moved = 0.0
-    for route in after.routes:
-        was, now = old.get(route.key, {}), shares(route.targets)
-        if was and now:
-            moved += route.demand_rps * sum(abs(now.get(e, 0) - was.get(e, 0)) for e in was | now) / 2e6
-    return moved / demand if demand > 0 else 0.0
-
-
-def shares(targets: Sequence[object]) -> dict[str, int]:
-    """Give the weights of targets by engine."""
-    return {t.engine_id: t.weight_ppm for t in targets}  # type: ignore[attr-defined]  # Target, read by name
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from headrace.replay.score.movement import moved_share
 from headrace.schemas.weights import Snapshot
 from headrace.solver.core.problem import Problem
 from headrace.solver.core.tick import TickStamp, solve_tick
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
 from solver_problems import engine, problem, profile, row
-from stability import moved_share
 
 LP = Glop(threads=1)
 KNOTS = tuple(np.linspace(0.0, 1.0, 11).tolist())
