@@ -21,8 +21,15 @@ P = TypeVar("P", RouteWeights, SnapshotCommit)
 
 
 def write_snapshot(path: Path, snapshot: Snapshot) -> None:
-    """Write a snapshot, indented, for people too; replaces what is there."""
-    path.write_bytes(dump_snapshot(snapshot))
+    """Write a snapshot, indented, for people too; replaces what is there.
+
+    Raises:
+        InvalidInputError: the file cannot be written.
+    """
+    try:
+        path.write_bytes(dump_snapshot(snapshot))
+    except OSError as error:
+        raise InvalidInputError(str(path), (f"cannot be written: {error.strerror}",)) from error
 
 
 def read_snapshot(path: Path) -> Snapshot:

@@ -1,5 +1,6 @@
 """`headrace explain-request`: sentences from a key, from a header, and from both."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -12,12 +13,17 @@ from headrace.dataplane.route_table import build_table
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.infra.commands.explain_request import command
 from headrace.infra.gateway.core.decision_header import decision_header
+from headrace.infra.gateway_engine.demo import DEMO_CLUSTER, demo_engines_running
+from headrace.infra.kafka_edge import UnreachableError
 from headrace.infra.request_why.explanation import explain_key, weight_needed
 from headrace.infra.request_why.reasons import OF_REASON
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.snapshot_file import write_snapshot
 
 SETTINGS = DataPlaneSettings()
+NO_BROKER = ("--bootstrap", "127.0.0.1:1")
+PREDICTED = "network 1.0 ms, first token after 50 ms, 50% of its capacity in use"
+ROUTED_A = 'version="1.7", engine="a", outcome=ROUTED, reason=SLOT, attempt=1'
 WEIGHTS = route_weights(shares(a=3, b=1) | {"c": 0}, excluded=("d",), version=7)
 
 
@@ -124,11 +130,94 @@ def test_a_header_and_a_key_are_held_against_each_other(path: Path) -> None:
     assert "Careful: decided by version 1.3; what follows is by 1.7, of 1.7." in other.output
 
 
-def test_a_header_alone_needs_no_snapshot() -> None:
-    result = run("--header", "outcome=SHED, reason=THROTTLED, attempt=1", "--json")
+def test_a_header_alone_says_what_was_decided_and_that_the_weights_are_not_at_hand() -> None:
+    result = run("--header", "outcome=SHED, reason=THROTTLED, attempt=1", "--json", *NO_BROKER)
     printed = json.loads(result.output)
     assert printed["by_weights"] is None
-    assert printed["sentences"] == [f"SHED, THROTTLED: {OF_REASON[DecisionReason.THROTTLED]}"]
+    first, second = printed["sentences"]
+    assert first == f"SHED, THROTTLED: {OF_REASON[DecisionReason.THROTTLED]}"
+    assert second.startswith("The weights would say more, and are not at hand: 127.0.0.1:1 does not answer")
+
+
+def test_a_header_with_weights_says_all_but_the_slot_and_what_that_needs(path: Path) -> None:
+    result = run("--header", f"x-headrace-decision: {ROUTED_A}", "--snapshot", path, "--cluster", CLUSTER)
+    *told, more = result.output.splitlines()
+    assert told == [
+        "ROUTED, SLOT: The session's slot in the route's table belongs to a: the usual case.",
+        "Route A|m|default, weights of epoch 1 version 7: as planned",
+        f"a has 75.00% because: nearest (CHEAPEST; {PREDICTED}).",
+        "b has 25.00%: nearest (CHEAPEST).",
+        "c has 0.00%: nearest (CHEAPEST).",
+        "d is excluded: said so (UNHEALTHY).",
+    ]
+    assert "add --key, the value of the request's x-session-id header, and --model" in more
+
+
+def test_every_route_that_the_header_may_be_of_is_told(path: Path) -> None:
+    said = run("--header", ROUTED_A, "--snapshot", path).output
+    assert "Route A|m|default" in said
+    assert "Route B|m|default" in said
+    only_a = run("--header", ROUTED_A.replace('"a"', '"b"'), "--snapshot", path).output
+    assert "Route B|m|default" not in only_a
+
+
+def test_a_header_and_another_engine_are_compared_without_a_key(path: Path) -> None:
+    def said(other: str) -> str:
+        result = run("--header", ROUTED_A, "--snapshot", path, "--cluster", CLUSTER, "--rather-than", other)
+        return result.output.splitlines()[-2]
+
+    assert said("b").startswith("Not to b, which has 25.00% of the sessions: nearest (CHEAPEST), 0.0 ms dearer")
+    assert said("c").startswith("Not to c, which has no weight")
+    assert said("d") == "Not to d, which is excluded: said so (UNHEALTHY)."
+    assert said("a") == "It did go to a."
+    wrong = problem("--header", ROUTED_A, "--snapshot", path, "--cluster", CLUSTER, "--rather-than", "nobody")
+    assert wrong == "'nobody'; the routes that may be meant know a, b, c, d"
+
+
+def test_what_only_weights_can_say_is_refused_without_any() -> None:
+    for more in (("--rather-than", "b"), ("--model", MODEL), ("--cluster", CLUSTER)):
+        result = run("--header", ROUTED_A, *more, *NO_BROKER)
+        assert isinstance(result.exception, UnreachableError), more
+
+
+def test_another_version_and_an_engine_that_is_not_there_are_said(path: Path) -> None:
+    said = run("--header", ROUTED_A.replace("1.7", "1.3"), "--snapshot", path).output
+    assert "Careful: it was decided by version 1.3, and these weights are of 1.7" in said
+    gone = run("--header", ROUTED_A.replace('"a"', '"z"'), "--snapshot", path).output
+    assert "No route of this snapshot has an engine called z" in gone
+
+
+def test_an_engine_goes_by_its_configured_alias_too(path: Path) -> None:
+    named = ("--set", "gateway.engines.b.alias=blue")
+    header = ROUTED_A.replace('"a"', '"blue"')
+    said = run("--header", header, "--snapshot", path, "--rather-than", "a", *named).output
+    assert "b has 25.00% because: nearest" in said
+    key = next(str(i) for i in range(100) if explain_key(WEIGHTS, str(i), SETTINGS).engine_id == "a")
+    where = ("--snapshot", path, "--key", key, "--cluster", CLUSTER, "--rather-than", "blue")
+    assert "Not to b, which has 25.00%" in run(*where, *named).output
+
+
+def test_a_header_is_refused_with_everything_that_is_wrong_in_it() -> None:
+    result = run("--header", 'version="3", outcome=ROUTD, reason=SLOT, reason=SLOT, attempt=0')
+    assert isinstance(result.exception, InvalidInputError)
+    assert result.exception.problems == (
+        "reason is given twice",
+        "outcome is 'ROUTD'; did you mean ROUTED?",
+        "version is '3'; expected epoch.version, such as 3.41",
+        "attempt is '0'; expected a number from 1 on",
+    )
+
+
+def test_the_weights_of_demo_engines_can_be_explained(tmp_path: Path) -> None:
+    file = tmp_path / "demo.json"
+
+    async def engines() -> None:
+        async with demo_engines_running(2, Router(SETTINGS, DEMO_CLUSTER), file):
+            pass
+
+    asyncio.run(engines())
+    said = run("--snapshot", file, "--key", "session-1").output
+    assert said.startswith("Route demo|llama-3.1-8b|default, weights of epoch 1 version 1: equal shares")
 
 
 def test_json_has_the_parts_and_the_sentences(path: Path) -> None:
@@ -139,7 +228,9 @@ def test_json_has_the_parts_and_the_sentences(path: Path) -> None:
 
 def test_wrong_questions_are_answered_with_what_there_is(path: Path) -> None:
     assert run().exit_code == 2
-    assert run("--key", "x").exit_code == 2
-    assert problem("--snapshot", path, "--key", "x", "--model", MODEL).startswith("any cluster|m|default is in several")
+    assert run("--key", "").exit_code == 2
+    assert problem("--header", " ") == "it is empty"
+    assert problem("--snapshot", path, "--key", "x", "--model", MODEL).startswith("any cluster|m|default is several")
+    assert problem("--snapshot", path, "--key", "x").startswith("any cluster|any model|default is several routes")
     assert "which has A|m|default, B|m|default" in problem("--snapshot", path, "--key", "x", "--model", "other")
     assert problem("--header", "nonsense").startswith("'nonsense' is no name=value")

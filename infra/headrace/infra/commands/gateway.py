@@ -27,6 +27,11 @@ MAX_DEMO_ENGINES = 64
     help="Start so many simulated engines on the loopback address and route to them, without Kafka.",
 )
 @click.option(
+    "--snapshot-out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --demo-engines: write their weights there, for `headrace explain-request --snapshot`.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
@@ -41,6 +46,7 @@ def command(
     path: Path | None,
     listen: str | None,
     demo_engines: int | None,
+    snapshot_out: Path | None,
     log_level: str,
 ) -> None:
     """Answer OpenAI's API until it is stopped (SIGTERM, SIGINT). Logs JSON lines to standard error.
@@ -61,6 +67,10 @@ def command(
 
     if path is not None and demo_engines is not None:
         raise click.UsageError("--snapshot and --demo-engines are two sources of weights: give one of them")
+    if snapshot_out is not None and demo_engines is None:
+        raise click.UsageError(
+            "--snapshot-out goes with --demo-engines: other weights are in their file or topic already"
+        )
     host, port = (config.gateway.host, config.gateway.port) if listen is None else _address(listen)
     settings = replace(config.gateway, host=host, port=port)
     named = DEMO_CLUSTER if demo_engines is not None and cluster is None else cluster
@@ -76,7 +86,7 @@ def command(
         if demo_engines is None:
             await serve(Running(settings, router, source, log))
         else:
-            async with demo_engines_running(demo_engines, router) as demo_source:
+            async with demo_engines_running(demo_engines, router, snapshot_out) as demo_source:
                 await serve(Running(settings, router, lambda _router, _say, _installed: demo_source, log))
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

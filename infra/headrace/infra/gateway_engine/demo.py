@@ -6,6 +6,7 @@ Each serves llama-3.1-8b at the measured pace of an H100 under vLLM; weights are
 import contextlib
 import time
 from collections.abc import AsyncGenerator
+from pathlib import Path
 
 from headrace.dataplane.installation import NotInstalled
 from headrace.dataplane.router import Router
@@ -15,6 +16,7 @@ from headrace.infra.gateway_engine.behaviour import Behaviour, measured
 from headrace.infra.gateway_engine.engine import SimulatedEngine
 from headrace.infra.gateway_engine.even_weights import even_weights
 from headrace.schemas.errors import InvalidInputError
+from headrace.schemas.snapshot_file import write_snapshot
 
 DEMO_CLUSTER = "demo"
 MODEL = "llama-3.1-8b"
@@ -23,11 +25,15 @@ TOKENS = 128
 
 
 @contextlib.asynccontextmanager
-async def demo_engines_running(count: int, router: Router) -> AsyncGenerator[FromMemory]:
+async def demo_engines_running(
+    count: int, router: Router, snapshot_out: Path | None = None
+) -> AsyncGenerator[FromMemory]:
     """Run so many engines and route by equal weights; gives what takes the place of a source of weights.
 
+    `snapshot_out` is a file that those weights are written to, for `headrace explain-request` and `headrace route`.
+
     Raises:
-        InvalidInputError: the router takes no such snapshot.
+        InvalidInputError: the router takes no such snapshot, or the file cannot be written.
     """
     pace = measured(replica_curve(h100_curve(), CAPACITY_RPS))
     async with contextlib.AsyncExitStack() as stack:
@@ -36,7 +42,10 @@ async def demo_engines_running(count: int, router: Router) -> AsyncGenerator[Fro
             engine = await stack.enter_async_context(SimulatedEngine(MODEL, Behaviour(pace, TOKENS)))
             addresses[f"engine-{i + 1}"] = engine.url
         now_ms = time.time_ns() // 1_000_000
-        made = router.apply(undated(even_weights(addresses, router.cluster, MODEL, now_ms), now_ms))
+        snapshot = undated(even_weights(addresses, router.cluster, MODEL, now_ms), now_ms)
+        made = router.apply(snapshot)
         if isinstance(made, NotInstalled):
             raise InvalidInputError("demo engines", (f"{made.reason}: {made.sentence}",))
+        if snapshot_out is not None:
+            write_snapshot(snapshot_out, snapshot)
         yield FromMemory(router)

@@ -6,19 +6,21 @@ Pure: a snapshot's route and a key in, sentences out. It says what the weights d
 engine down, suspected or crowded at that moment) is only in the decision header, whose reason is explained with it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import xxhash
 
-from headrace.dataplane.avoidance import Avoidance
+from headrace.dataplane.avoidance import Limits, avoidance
 from headrace.dataplane.decision import Decision, DecisionReason, Outcome
 from headrace.dataplane.detour import LeftOut, detour
-from headrace.dataplane.experience import NEVER_MS
+from headrace.dataplane.experience import Experience
 from headrace.dataplane.route_table import SHED_BITS, RouteTable, build_table
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.slot_table import slot_table
 from headrace.infra.gateway.core.decision_header import DecisionHeader, engine_alias
 from headrace.infra.request_why.reasons import reason_sentence
+from headrace.infra.request_why.sentences import excluded_words, of_excluded, of_target
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.weights import PPM, RouteWeights, Target
 
@@ -56,7 +58,7 @@ def explain_key(weights: RouteWeights, key: str, settings: DataPlaneSettings, ra
         )
         return _why(weights, table, decision, None, says)
     if not table.size:
-        return _why(weights, table, table.no_eligible_engine, None, [*says, *_excluded(weights)])
+        return _why(weights, table, table.no_eligible_engine, None, [*says, *excluded_words(weights)])
     slot = point % table.size
     decision = table.by_slot[table.slots[slot]]
     (target,) = (t for t in weights.targets if t.engine_id == decision.engine_id)
@@ -65,14 +67,19 @@ def explain_key(weights: RouteWeights, key: str, settings: DataPlaneSettings, ra
         f"The session's slot is {slot} of {table.size}, one of about {held} that {target.engine_id} holds for its "
         f"weight of {target.weight_ppm / PPM:.2%}; any data plane with these weights says the same."
     )
-    says.append(_of_target(target))
+    says.append(of_target(target))
     says += [_rather(weights, table, slot, target, rather_than)] if rather_than else _others(weights, target)
     says.append(_were_it_down(table, point, target.engine_id, settings))
     return _why(weights, table, decision, slot, says)
 
 
-def explain_header(header: DecisionHeader, why: Why | None, settings: DataPlaneSettings) -> tuple[str, ...]:
-    """Explain what a gateway decided, and hold it against what the weights alone say."""
+def explain_header(
+    header: DecisionHeader, why: Why | None, settings: DataPlaneSettings, alias: Callable[[str], str] = engine_alias
+) -> tuple[str, ...]:
+    """Explain what a gateway decided, and hold it against what the weights alone say.
+
+    `alias` gives the name that an engine goes by in headers.
+    """
     says = [f"{header.outcome}, {header.reason}: {reason_sentence(header.reason, header.engine)}"]
     if header.attempt > 1:
         says.append(
@@ -80,7 +87,7 @@ def explain_header(header: DecisionHeader, why: Why | None, settings: DataPlaneS
         )
     if why is None:
         return tuple(says)
-    by_weights = None if why.engine_id is None else engine_alias(why.engine_id)
+    by_weights = None if why.engine_id is None else alias(why.engine_id)
     if header.outcome is not Outcome.ROUTED or header.engine == by_weights:
         return tuple(says)
     says.append(
@@ -98,24 +105,11 @@ def _why(weights: RouteWeights, table: RouteTable, decision: Decision, slot: int
     return Why(str(weights.route), decision.engine_id, decision.reason, slot, table.size, tuple(says))
 
 
-def _of_target(target: Target) -> str:
-    parts = [f"network {target.network_s * 1000:.1f} ms"]
-    if target.ttft_s is not None:
-        parts.append(f"first token after {target.ttft_s * 1000:.0f} ms")
-    if target.utilisation is not None:
-        parts.append(f"{target.utilisation:.0%} of its capacity in use")
-    return f"{target.engine_id} has that weight because: {target.sentence} ({target.reason}; {', '.join(parts)})."
-
-
 def _others(weights: RouteWeights, chosen: Target) -> list[str]:
     others = sorted((t for t in weights.targets if t is not chosen), key=lambda t: -t.weight_ppm)[:3]
-    return [f"{t.engine_id} has {t.weight_ppm / PPM:.2%}: {t.sentence} ({t.reason})." for t in others] + _excluded(
+    return [f"{t.engine_id} has {t.weight_ppm / PPM:.2%}: {t.sentence} ({t.reason})." for t in others] + excluded_words(
         weights
     )
-
-
-def _excluded(weights: RouteWeights) -> list[str]:
-    return [f"{e.engine_id} is excluded: {e.sentence} ({e.reason})." for e in weights.excluded[:3]]
 
 
 def _rather(weights: RouteWeights, table: RouteTable, slot: int, chosen: Target, other: str) -> str:
@@ -123,7 +117,7 @@ def _rather(weights: RouteWeights, table: RouteTable, slot: int, chosen: Target,
         return f"It did go to {other}."
     for excluded in weights.excluded:
         if excluded.engine_id == other:
-            return f"Not to {other}, which is excluded: {excluded.sentence} ({excluded.reason})."
+            return f"Not to {of_excluded(excluded)}"
     (target,) = (t for t in weights.targets if t.engine_id == other)
     needed = weight_needed(table, slot, other)
     return (
@@ -150,8 +144,9 @@ def weight_needed(table: RouteTable, slot: int, engine_id: str) -> float:
 
 
 def _were_it_down(table: RouteTable, point: int, chosen: str, settings: DataPlaneSettings) -> str:
-    down = frozenset((chosen,))
-    view = Avoidance(table, 0, NEVER_MS, down, down, down, (), panic=False)
+    # What a router that has met nothing else sees: judged as it judges.
+    nothing_met, never_panics = Experience(settings.guards, ""), Limits(ejected_max=0.0, panic_above=1.0)
+    view = avoidance(table, (chosen,), nothing_met, never_panics, 0, 0)
     out = LeftOut.of(view, frozenset(), frozenset(), ())
     other = detour(table, point, out, settings.rehash_max, None)
     return f"Were {chosen} down, it would go to {other.engine_id or 'nobody'} ({other.reason}), and come back after."

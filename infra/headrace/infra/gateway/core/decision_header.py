@@ -7,8 +7,11 @@ A dictionary of RFC 8941 (structured fields). `version` is epoch.version of the 
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Final, TypeVar
 
 import xxhash
 
@@ -18,7 +21,11 @@ from headrace.schemas.errors import InvalidInputError
 NAME: Final = "x-headrace-decision"
 _ALIAS: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")
 _LOOKS_LIKE_HOST: Final = re.compile(r".*\.[A-Za-z0-9-]+\..*|[0-9.]+|localhost")
+_VERSION: Final = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})")
+_COUNT: Final = re.compile(r"[1-9][0-9]{0,8}")
 _MEMBER: Final = re.compile(r'\s*([a-z]+)=(?:"([^"]*)"|([^",\s]+))\s*')
+
+E = TypeVar("E", bound=StrEnum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +65,47 @@ def decision_header(decision: Decision, alias: str | None, attempt: int) -> str:
 
 
 def parse_decision_header(value: str) -> DecisionHeader:
-    """Read the header back.
+    """Read the header back; its name may stand before it, as a client prints it.
 
     Raises:
-        InvalidInputError: it is not of this form.
+        InvalidInputError: it is not of this form; with everything that is wrong.
     """
+    if not value.strip():
+        raise InvalidInputError(NAME, ("it is empty",))
+    problems: list[str] = []
     found: dict[str, str] = {}
-    for part in value.split(","):
+    name, colon, rest = value.partition(":")
+    for part in (rest if colon and name.strip().lower() == NAME else value).split(","):
         member = _MEMBER.fullmatch(part)
         if member is None:
-            raise InvalidInputError(NAME, (f"{part.strip()[:60]!r} is no name=value",))
-        found[member[1]] = member[2] if member[2] is not None else member[3]
-    try:
-        epoch, version = (int(n) for n in found["version"].split(".")) if "version" in found else (None, None)
-        outcome, reason = Outcome(found["outcome"]), DecisionReason(found["reason"])
-        return DecisionHeader(outcome, reason, found.get("engine"), epoch, version, int(found.get("attempt", "1")))
-    except (KeyError, ValueError) as error:
-        raise InvalidInputError(NAME, (f"{value[:120]!r}: {type(error).__name__}: {error}",)) from error
+            problems.append(f"{part.strip()[:60]!r} is no name=value")
+        elif member[1] in found:
+            problems.append(f"{member[1]} is given twice")
+        else:
+            found[member[1]] = member[2] if member[2] is not None else member[3]
+    outcome = _one_of(Outcome, found, "outcome", problems)
+    reason = _one_of(DecisionReason, found, "reason", problems)
+    version = _VERSION.fullmatch(found.get("version", "0.0"))
+    attempt = found.get("attempt", "1")
+    if version is None:
+        problems.append(f"version is {found['version'][:60]!r}; expected epoch.version, such as 3.41")
+    if not _COUNT.fullmatch(attempt):
+        problems.append(f"attempt is {attempt[:60]!r}; expected a number from 1 on")
+    if problems or outcome is None or reason is None or version is None:
+        raise InvalidInputError(NAME, tuple(problems))
+    epoch, number = (int(version[1]), int(version[2])) if "version" in found else (None, None)
+    return DecisionHeader(outcome, reason, found.get("engine"), epoch, number, int(attempt))
+
+
+def _one_of(kind: type[E], found: Mapping[str, str], name: str, problems: list[str]) -> E | None:
+    value = found.get(name)
+    members = [member.value for member in kind]
+    if value in members:
+        return kind(value)
+    if value is None:
+        problems.append(f"{name} is missing; one of {', '.join(members)}")
+    else:
+        near = get_close_matches(value, members, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(members)}"
+        problems.append(f"{name} is {value[:60]!r}; {hint}")
+    return None
