@@ -3,19 +3,23 @@
 Import only after the event loop's policy is set: Faust binds to it.
 """
 
+import asyncio
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
 import faust
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
-from faust.types import AppT, TopicT
-from faust.types.tables import TableT
+from faust.types import TP, AppT, TopicT
 from yarl import URL
 
 from headrace.schemas.bus.security import read_security
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.topics import MAX_MESSAGE_BYTES, Topic
 from headrace.streams.credentials import faust_credentials
+from headrace.streams.log_offsets import Place
+from headrace.streams.ports import RecoveredTable
 from headrace.streams.settings import StreamsSettings
 
 EMBEDDED_SESSION_TIMEOUT_MS = 6_000
@@ -34,12 +38,63 @@ class CommittedThread(AIOKafkaConsumerThread):
         client._isolation_level = "read_committed"  # noqa: SLF001 - read when the client starts
         return client
 
+    async def leave_group(self) -> None:
+        """Tell the broker that this member is gone, so that its partitions need not wait for its session to end."""
+        if self._consumer is not None:
+            await self.call_thread(self._leave_group)
+
+    async def _leave_group(self) -> None:
+        coordinator = cast("Any", self._consumer)._coordinator  # noqa: SLF001 - aiokafka leaves only in its own stop
+        # Closing waits for the coordination to end, and that for a rebalance, and that for the fold.
+        coordination = coordinator._coordination_task  # noqa: SLF001 - as above
+        coordination.cancel()
+        await asyncio.wait({coordination})
+        await coordinator.close()
+
+
+class StateTable(faust.Table):  # type: ignore[type-arg]  # Faust is typed in part
+    """Faust's table that remembers where in the changelog each key's state lay when it was recovered."""
+
+    def apply_changelog_batch(self, batch: Iterable[Any]) -> None:
+        """Take in what recovery read."""
+        events = list(batch)
+        super().apply_changelog_batch(events)
+        self.places.update({event.message.key: event.message.offset for event in events})
+
+    @cached_property
+    def places(self) -> dict[bytes, int]:
+        """By key, the offset in the changelog of its state as recovered; tombstones too."""
+        return {}
+
 
 class CommittedConsumer(Consumer):
-    """Faust's consumer with a thread that reads what is committed."""
+    """Faust's consumer, reading what is committed, from where it is told, and with a way out of the group."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Faust's own
+        super().__init__(*args, **options)
+        self._starts: dict[Place, int] = {}
 
     def _new_consumer_thread(self) -> CommittedThread:
         return CommittedThread(self, loop=self.loop, beacon=self.beacon)
+
+    def start_from(self, starts: Mapping[Place, int]) -> None:
+        """Say where each partition is taken up once Faust seeks, which it does before it lets signals flow."""
+        self._starts = dict(starts)
+
+    async def perform_seek(self) -> None:
+        """Seek what is committed, and then what was asked for. Faust leaves a partition without a commit as it is."""
+        await super().perform_seek()
+        owned = self.assignment()
+        await self.seek_wait({tp: offset for place, offset in self._starts.items() if (tp := TP(*place)) in owned})
+
+    def resume_flow(self) -> None:
+        """Let signals flow. Whenever they do not, Faust seeks again: not back to here, then."""
+        self._starts = {}
+        super().resume_flow()
+
+    async def leave_group(self) -> None:
+        """Leave the consumer group; nothing is consumed after that."""
+        await cast("CommittedThread", self._thread).leave_group()
 
 
 def session_timeout_s(kafka: KafkaSettings, settings: StreamsSettings) -> float:
@@ -80,6 +135,7 @@ def make_app(kafka: KafkaSettings, settings: StreamsSettings) -> AppT:
         stream_wait_empty=True,
         cython_optimizations=True,
         worker_redirect_stdouts=False,
+        Table=StateTable,
     )
     cast("Any", app.transport).Consumer = CommittedConsumer
     return app
@@ -102,7 +158,7 @@ def signals_topic(app: AppT, topic: Topic) -> TopicT:
     )
 
 
-def state_table(app: AppT, topic: Topic, partitions: int) -> TableT[bytes, bytes]:
+def state_table(app: AppT, topic: Topic, partitions: int) -> RecoveredTable:
     """Give the table whose changelog is our own compacted topic, under our name."""
     changelog = app.topic(
         topic.name,
@@ -125,4 +181,4 @@ def state_table(app: AppT, topic: Topic, partitions: int) -> TableT[bytes, bytes
         partitions=partitions,
         use_partitioner=True,
     )
-    return cast("TableT[bytes, bytes]", made)
+    return cast("RecoveredTable", made)

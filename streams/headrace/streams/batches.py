@@ -1,6 +1,7 @@
 """A bounded buffer between a stream that gives one item at a time and a fold that takes many.
 
     add() waits while `limit` items are held          take(wait_s) gives what came within it of the first, or `limit`
+    close(): what is held is left, and nothing more is taken in
 
 Faust's own `take_events` acknowledges a batch when its body is left, by an exception or a cancellation too: a batch
 that was not written would be lost. Here taking acknowledges nothing; that is the fold's own last step.
@@ -19,6 +20,7 @@ class Batches(Generic[T]):
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._items: list[T] = []
+        self.closed = False
         self._some = asyncio.Event()
         self._full = asyncio.Event()
         self._room = asyncio.Event()
@@ -27,6 +29,8 @@ class Batches(Generic[T]):
     async def add(self, item: T) -> None:
         """Hold an item, waiting while the buffer is full."""
         await self._room.wait()
+        if self.closed:
+            return
         self._items.append(item)
         self._some.set()
         if len(self._items) >= self._limit:
@@ -34,12 +38,21 @@ class Batches(Generic[T]):
             self._full.set()
 
     async def take(self, wait_s: float, idle_s: float) -> list[T]:
-        """Give the held items in order; an empty list when none came within `idle_s`."""
+        """Give the held items in order; an empty list when none came within `idle_s`, and at once when closed."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._some.wait(), idle_s)
             await asyncio.wait_for(self._full.wait(), wait_s)
+        if self.closed:
+            return []
         taken, self._items = self._items, []
         self._some.clear()
         self._full.clear()
         self._room.set()
         return taken
+
+    def close(self) -> None:
+        """Leave what is held, for ever: it comes again to whoever goes on. Whoever waits is let go."""
+        self.closed = True
+        self._items.clear()
+        for event in (self._some, self._full, self._room):
+            event.set()

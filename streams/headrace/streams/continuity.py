@@ -1,6 +1,6 @@
 """No signal is passed over: the offsets of a partition that reach the fold follow one another.
 
-    first expected = what is committed          then = the last one + 1          seen again = a duplicate, fine
+    first expected = where the partition is taken up      then = the last one + 1      seen again = a duplicate, fine
     before the tables are recovered             nothing may come
 
 The guard in each state drops what is at or below its applied offset, so a signal that was passed over could never come
@@ -11,7 +11,7 @@ same holds for a signal that comes before its table was recovered: it would be f
 """
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 
 from headrace.schemas.errors import HeadraceError
 from headrace.streams.log_offsets import LogOffsets, Place
@@ -33,9 +33,9 @@ class Continuity:
         """Note that partitions were revoked: until `begin`, nothing may come."""
         self._recovered = False
 
-    async def begin(self, places: Collection[Place]) -> None:
-        """Take the committed offsets of the owned partitions, once the tables are recovered and before signals flow."""
-        self._expected = dict(await asyncio.to_thread(self._log_offsets.committed, tuple(places)))
+    def begin(self, starts: Mapping[Place, int]) -> None:
+        """Take where each owned partition is read from, once the tables are recovered and before signals flow."""
+        self._expected = dict(starts)
         self._recovered = True
 
     async def check(self, seen: Iterable[tuple[Place, int]]) -> None:

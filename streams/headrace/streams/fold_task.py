@@ -3,6 +3,7 @@
     agent -> Batches -> KeyedFold -> table and state topic, dead letters -> delivered -> acknowledged
 
 The last two in this order: a crash between them delivers the batch again, and the offset inside each state drops it.
+States are sent in the order of their applied offsets, by which a recovery knows one that is out of date (`seek_back`).
 An event of an earlier generation of the group is dropped and not acknowledged: it comes again, to whoever owns its
 partition now, and folding it out of order would make the guard drop those before it.
 """
@@ -12,10 +13,9 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from faust.types import AppT, EventT
-from faust.types.tables import TableT
 
-from headrace.schemas.codec import encode
-from headrace.schemas.dead_letters import DeadLetter
+from headrace.schemas.codec import decode, encode
+from headrace.schemas.dead_letters import DeadLetter, Rejected
 from headrace.schemas.raw import RawRecord
 from headrace.streams.batches import Batches
 from headrace.streams.continuity import Continuity
@@ -24,8 +24,9 @@ from headrace.streams.core.partitioner import partition_of
 from headrace.streams.delivery import Outgoing, deliver
 from headrace.streams.fleet_watch import FleetWatch
 from headrace.streams.lease import Lease
-from headrace.streams.ports import Log
+from headrace.streams.ports import Log, RecoveredTable
 from headrace.streams.progress import Progress
+from headrace.streams.seek_back import of_another_log, start_offset
 
 IDLE_S = 0.25
 MAX_WAITS = 10
@@ -41,7 +42,7 @@ class FoldTask:
         self,
         app: AppT,
         fold: KeyedFold,
-        table: TableT[bytes, bytes],
+        table: RecoveredTable,
         *,
         topics: tuple[str, str, str],
         batches: Batches[Event],
@@ -64,7 +65,8 @@ class FoldTask:
         self._progress = progress
         self._log = log
         self._swept: tuple[int, int] | None = None
-        self._ends: Mapping[int, int] = {}
+        self._another_log: set[int] = set()
+        self._committed: Mapping[int, int] = {}
 
     async def receive(self, stream: Any) -> None:  # noqa: ANN401 - Faust's stream type lacks `noack`
         """Be the agent: hand every event on, acknowledging none."""
@@ -72,13 +74,13 @@ class FoldTask:
             await self._batches.add(event)
 
     async def run(self) -> None:
-        """Fold until cancelled.
+        """Fold until asked to finish; the batch in hand is written and acknowledged before it returns.
 
         A batch is collected for at least as long as the last one took: behind a backlog batches grow, until each
         touched key's state is written once for several of its signals.
         """
         took_s = 0.0
-        while True:
+        while not self._batches.closed:
             wait_s = max(self._wait_s, min(took_s, MAX_WAITS * self._wait_s))
             events = await self._batches.take(wait_s, IDLE_S)
             began_s = time.monotonic()
@@ -90,9 +92,27 @@ class FoldTask:
                 await self._process(current)
             took_s = time.monotonic() - began_s
 
-    def recovered(self, ends: Mapping[int, int]) -> None:
-        """Take note of where the owned partitions end, once their states are there and before their signals come."""
-        self._ends = ends
+    def finish(self) -> None:
+        """Take no further batch."""
+        self._batches.close()
+
+    def recovered(self, committed: Mapping[int, int], ends: Mapping[int, int]) -> Mapping[int, int]:
+        """Give where each partition is read from, once the states are there and before their signals come.
+
+        Args:
+            committed: the group's offset, by owned partition.
+            ends: the offset after the last of each partition's log, where the broker says it rightly.
+        """
+        applied: dict[int, list[int]] = {}
+        places, read = self._table.places, self._table.data.get
+        for key in sorted(places, key=places.__getitem__):
+            value = read(key)
+            state = None if value is None else decode(self._fold.kind.state, value)
+            if state is not None and not isinstance(state, Rejected):
+                applied.setdefault(partition_of(key, self._fold.partitions), []).append(state.applied_offset)
+        self._committed = committed
+        self._another_log = {place for place, end in ends.items() if of_another_log(applied.get(place, ()), end)}
+        return {place: start_offset(offset, applied.get(place, ())) for place, offset in committed.items()}
 
     def revoked(self, partitions: Container[int]) -> None:
         """Drop what is kept of partitions that other workers own now."""
@@ -104,12 +124,13 @@ class FoldTask:
         folded = self._fold.fold(map(raw_record, events), self._stored, self._fleet)
         folded_s = time.monotonic()
         partitions = self._fold.partitions
-        outgoing = [
-            Outgoing(self._state, partition_of(key, partitions), key, value) for key, value in folded.states.items()
-        ]
-        for key, value in folded.states.items():
-            self._table.data[key] = value
-        outgoing += [_refused(self._dead_letters, letter) for letter in folded.rejected]
+        # By the last signal of each key: the order of the applied offsets.
+        last = {event.message.key: place for place, event in enumerate(events)}
+        written = sorted(folded.states.items(), key=lambda state: last.get(state[0], 0))
+        outgoing = [Outgoing(self._state, partition_of(key, partitions), key, value) for key, value in written]
+        self._table.data.update(folded.states)
+        rejected = [letter for letter in folded.rejected if not self._is_said(letter)]
+        outgoing += [_refused(self._dead_letters, letter) for letter in rejected]
         self._lease.look()
         await deliver(self._app.producer, outgoing, self._log)
         for event in events:
@@ -123,22 +144,26 @@ class FoldTask:
             deliver_ms=round(1000 * (time.monotonic() - folded_s)),
         )
         self._progress.processed(self._signals, ((e.message.partition, e.message.offset) for e in events), folded)
-        for letter in folded.rejected[:1]:
+        for letter in rejected[:1]:
             self._log.warning(
                 "signals refused",
                 topic=self._signals,
-                refused=len(folded.rejected),
+                refused=len(rejected),
                 first=letter.reason,
                 detail=letter.detail,
             )
+
+    def _is_said(self, letter: DeadLetter) -> bool:
+        """Say whether a refused signal is one that was committed before this worker took it up again."""
+        return letter.offset < self._committed.get(letter.partition, 0)
 
     async def _begin_anew(self) -> None:
         """Delete the states of a partition that hold offsets which its log does not have: the topic was made anew.
 
         Their guard by offset would drop every signal up to there.
         """
-        ends, self._ends = self._ends, {}
-        gone = self._fold.of_another_log(self._table.data, ends) if ends else []
+        places, self._another_log = self._another_log, set()
+        gone = [key for key in self._table.data if self._owns(places, key)] if places else []
         if gone:
             why = "states are ahead of their signals topic, which was deleted or cut: they begin anew"
             self._log.warning(why, topic=self._signals, states_deleted=len(gone))

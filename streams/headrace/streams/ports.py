@@ -1,5 +1,6 @@
 """What the worker needs from outside it."""
 
+from collections.abc import Mapping, MutableMapping
 from typing import Protocol
 
 
@@ -20,4 +21,18 @@ class Log(Protocol):
 
     def error(self, event: str, **fields: object) -> object:
         """Log a fault."""
+        ...
+
+
+class RecoveredTable(Protocol):
+    """The states of the owned partitions by key, and where in their changelog each lay when it was recovered."""
+
+    @property
+    def data(self) -> MutableMapping[bytes, bytes]:
+        """Give the states. What is set here is not written to the changelog."""
+        ...
+
+    @property
+    def places(self) -> Mapping[bytes, int]:
+        """Give the changelog's offsets, of deleted states too."""
         ...

@@ -2,13 +2,15 @@
 
     topics there, partitions match  ->  fleet read to its end  ->  Faust joins the group, recovers its tables  ->  ready
 
-It ends in good order when asked, and at once (status 1) when something breaks that must not: nothing is acknowledged
-that was not written, so ending at once is always safe, and whatever supervises the process starts it again.
+It ends in good order when asked (status 0; 3 where a part of that did not end in its time), and at once (status 1) when
+something breaks that must not: nothing is acknowledged that was not written, so ending at once is always safe, and
+whatever supervises the process starts it again.
 """
 
 import asyncio
 import os
-from collections.abc import Callable, Collection
+import sys
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,6 +24,7 @@ from headrace.schemas.topics import DEAD_LETTERS, FLEET, SIGNALS_ENGINE, STATE_O
 from headrace.streams.batches import Batches
 from headrace.streams.continuity import Continuity
 from headrace.streams.core.keyed import KINDS, KeyedFold
+from headrace.streams.departure import COMMITTING_S, LEAVING_S, STOP_S, WRITING_S, Part, depart
 from headrace.streams.fleet_watch import FleetWatch
 from headrace.streams.lease import Lease, LeaseLostError
 from headrace.streams.library_logs import redirect_library_logs
@@ -29,6 +32,7 @@ from headrace.streams.log_offsets import LogOffsets, Place
 from headrace.streams.ports import Log
 from headrace.streams.progress import Progress
 from headrace.streams.settings import StreamsSettings
+from headrace.streams.stop_guard import STOPPED_SHORT, StopGuard
 from headrace.streams.topic_check import wait_for_topics
 from headrace.streams.watchdog import Watchdog
 
@@ -38,7 +42,6 @@ if TYPE_CHECKING:
     from headrace.streams.fold_task import FoldTask
 
 TICK_S = 0.1
-STOP_S = 20.0
 FAILED = 1
 
 
@@ -54,7 +57,9 @@ def run_streams(
     stopped: Callable[[], bool],
     registry: SchemaSource | None = None,
 ) -> None:
-    """Run until `stopped` says so. To be called in the main thread of a process of its own.
+    """Run until `stopped` says so. To be called in the main thread of a process of its own, which it ends.
+
+    It returns only where it was stopped before it had joined the group.
 
     Raises:
         TopicsError: topics are missing, or partitions differ.
@@ -62,12 +67,14 @@ def run_streams(
         InvalidInputError: the security options cannot be used with Faust.
     """
     redirect_library_logs(log)
+    guard = StopGuard(stopped, STOP_S, log)
+    guard.start()
     partitions = wait_for_topics(kafka, topics, settings.start_wait_ms / 1000, log, stopped)
     if partitions is None:
         return
     # Before Faust is imported: it binds to the policy.
     asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())  # pyright: ignore[reportDeprecated] - Faust's threads make their loops by it
-    worker = _Worker(kafka, topics, settings, log, dict(partitions))
+    worker = _Worker(kafka, topics, settings, log, dict(partitions), guard)
     asyncio.run(worker.run(stopped, registry))
 
 
@@ -81,12 +88,14 @@ class _Worker:
         settings: StreamsSettings,
         log: Log,
         partitions: dict[str, int],
+        guard: StopGuard,
     ) -> None:
         self._kafka = kafka
         self._table = topic_table(topics)
         self._settings = settings
         self._log = log
         self._partitions = partitions
+        self._guard = guard
         self._progress = Progress()
         self._log_offsets = LogOffsets(kafka, settings.group_id)
         self._continuity = Continuity(self._log_offsets)
@@ -146,19 +155,30 @@ class _Worker:
             # Until Faust has sought the committed offsets and resumes: what it fetches before that it would skip, take
             # for read, or even commit as a gap.
             app.consumer.stop_flow()
-            places = self._signals_of(app.consumer.assignment())
-            await self._continuity.begin(places)
-            if self._kafka.broker == "kafka":  # the embedded broker's ends are too low
-                ends = await asyncio.to_thread(self._log_offsets.ends, places)
-                for role, fold in zip(STATE_OF, folds, strict=True):
-                    fold.recovered(
-                        {place: end for (name, place), end in ends.items() if name == self._table[role].name}
-                    )
+            starts = await self._starts(self._signals_of(app.consumer.assignment()), folds)
+            cast("Any", app.consumer).start_from(starts)
+            self._continuity.begin(starts)
 
         app.on_rebalance_complete.connect(cast("Any", recovered), weak=False)
         app.on_partitions_revoked.connect(cast("Any", revoked), weak=False)
         app.on_partitions_assigned.connect(cast("Any", assigned), weak=False)
         return app, folds
+
+    async def _starts(self, places: list[Place], folds: "list[FoldTask]") -> dict[Place, int]:
+        """Give from where each partition is read, by what is committed and what the recovered states hold."""
+        committed = await asyncio.to_thread(self._log_offsets.committed, places)
+        ends: Mapping[Place, int] = {}
+        if self._kafka.broker == "kafka":  # the embedded broker's ends are too low
+            ends = await asyncio.to_thread(self._log_offsets.ends, places)
+        starts: dict[Place, int] = {}
+        for role, fold in zip(STATE_OF, folds, strict=True):
+            name = self._table[role].name
+            found = fold.recovered(_of_topic(name, committed), _of_topic(name, ends))
+            starts |= {(name, place): offset for place, offset in found.items()}
+        back = {place: committed[place] - start for place, start in starts.items() if start < committed[place]}
+        if back:
+            self._log.info("reading again behind what is committed", partitions=len(back), signals=sum(back.values()))
+        return starts
 
     def _fold(self, app: "AppT", role: str, fleet: FleetWatch | None, registry: SchemaSource | None) -> "FoldTask":
         from headrace.streams.app import signals_topic, state_table  # noqa: PLC0415 - as above
@@ -195,7 +215,9 @@ class _Worker:
         app.consumer.stop_flow()
         starting = asyncio.create_task(app.start())
         watchdog = Watchdog(self._log_offsets, self._settings.stall_ms, self._progress)
+        watching: asyncio.Task[bool] | None = None
         ready = False
+        self._guard.part = "the event loop"
         while not stopped():
             try:
                 self._lease.look()
@@ -210,21 +232,42 @@ class _Worker:
                 ready = True
                 owned = self._signals_of(app.consumer.assignment())
                 self._log.info("streams ready", partitions=len(owned), pid=os.getpid())
-            if ready and await watchdog.is_stalled(self._signals_of(app.consumer.assignment())):
-                self._die(f"signals wait and nothing moved for {self._settings.stall_ms} ms", None)
+            if watching is not None and watching.done():
+                if watching.result():
+                    self._die(f"signals wait and nothing moved for {self._settings.stall_ms} ms", None)
+                watching = None
+            if ready and watching is None:
+                # Beside the loop: a broker that is away keeps it waiting for seconds.
+                watching = asyncio.create_task(watchdog.is_stalled(self._signals_of(app.consumer.assignment())))
             await asyncio.sleep(TICK_S)
-        await self._stop(app, starting, list(parts.values())[1:])
+        folding = [task for name, task in parts.items() if name != "fleet"]
+        await self._stop(app, folds, folding)
 
-    async def _stop(self, app: "AppT", starting: "asyncio.Task[Any]", folding: "list[asyncio.Task[None]]") -> None:
-        """Stop Faust while the folds still run: it waits for what they hold, and commits it."""
-        try:
-            await asyncio.wait_for(app.stop(), STOP_S)
-        except TimeoutError:
-            self._die(f"Faust did not stop within {STOP_S:g} s", None)
-        for task in (*folding, starting):
-            task.cancel()
-        await asyncio.gather(*folding, starting, return_exceptions=True)
-        self._log.info("streams stopped", **self._progress.counts())
+    async def _stop(self, app: "AppT", folds: "list[FoldTask]", folding: "list[asyncio.Task[None]]") -> None:
+        consumer: Any = app.consumer
+
+        async def finish_folds() -> None:
+            consumer.stop_flow()
+            for fold in folds:
+                fold.finish()
+            await asyncio.gather(*folding)
+
+        async def commit() -> None:
+            # The first may only have waited for one that began before the last batch was acknowledged.
+            await consumer.commit()
+            await consumer.commit()
+
+        unfinished = await depart(
+            (
+                Part("the batch in hand", WRITING_S, finish_folds),
+                Part("the commit of its offsets", COMMITTING_S, commit),
+                Part("leaving the group", LEAVING_S, consumer.leave_group),
+            ),
+            self._guard,
+            self._log,
+        )
+        self._log.info("streams stopped", unfinished=unfinished, **self._progress.counts())
+        _end(STOPPED_SHORT if unfinished else 0)
 
     def _signals_of(self, assigned: Collection[Any]) -> list[Place]:
         names = {self._table[role].name for role in STATE_OF}
@@ -236,4 +279,15 @@ class _Worker:
     def _die(self, why: str, error: BaseException | None) -> None:
         """End at once. Faust's own way out would acknowledge what it holds."""
         self._log.error(why, error=repr(error), exc_info=error, **self._progress.counts())
-        os._exit(FAILED)
+        _end(FAILED)
+
+
+def _of_topic(name: str, offsets: Mapping[Place, int]) -> dict[int, int]:
+    return {partition: offset for (topic, partition), offset in offsets.items() if topic == name}
+
+
+def _end(status: int) -> None:
+    """End the process without waiting for the threads and tasks of Faust and its client, which may never end."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)

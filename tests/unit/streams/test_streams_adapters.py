@@ -216,13 +216,10 @@ def test_progress_counts_what_was_acknowledged() -> None:
 
 
 class KnownLog:
-    """A log that holds the offsets it is given, and what is committed."""
+    """A log that holds the offsets it is given."""
 
-    def __init__(self, committed: int, offsets: list[int]) -> None:
-        self._committed, self._offsets = committed, offsets
-
-    def committed(self, places: tuple[tuple[str, int], ...]) -> dict[tuple[str, int], int]:
-        return dict.fromkeys(places, self._committed)
+    def __init__(self, offsets: list[int]) -> None:
+        self._offsets = offsets
 
     def first_from(self, _: tuple[str, int], offset: int) -> int | None:
         return next((found for found in self._offsets if found >= offset), None)
@@ -231,18 +228,18 @@ class KnownLog:
 PLACE = ("t", 0)
 
 
-def check(committed: int, in_log: list[int], *batches: list[int]) -> None:
+def check(start: int, in_log: list[int], *batches: list[int]) -> None:
     async def run() -> None:
-        log: Any = KnownLog(committed, in_log)
+        log: Any = KnownLog(in_log)
         continuity = Continuity(log)
-        await continuity.begin([PLACE])
+        continuity.begin({PLACE: start})
         for batch in batches:
             await continuity.check((PLACE, offset) for offset in batch)
 
     asyncio.run(run())
 
 
-def test_offsets_that_follow_one_another_from_the_committed_one_pass_and_so_do_duplicates() -> None:
+def test_offsets_that_follow_one_another_from_the_start_pass_and_so_do_duplicates() -> None:
     check(5, [], [5, 6, 7], [6, 7, 8], [9])
 
 
@@ -260,11 +257,11 @@ def test_offsets_that_the_log_does_not_hold_are_no_loss() -> None:
 
 def test_a_signal_before_the_recovery_stops_the_fold_at_the_start_and_after_a_revocation() -> None:
     async def run() -> None:
-        log: Any = KnownLog(5, [5])
+        log: Any = KnownLog([5])
         continuity = Continuity(log)
         with pytest.raises(SignalsLostError, match="before the tables were recovered"):
             await continuity.check([(PLACE, 5)])
-        await continuity.begin([PLACE])
+        continuity.begin({PLACE: 5})
         await continuity.check([(PLACE, 5)])
         continuity.interrupt()
         with pytest.raises(SignalsLostError):
@@ -283,9 +280,9 @@ def test_a_log_that_does_not_answer_is_not_taken_for_a_gap() -> None:
             raise NoAnswerError(f"{place}: {offset}")
 
     async def run() -> None:
-        log: Any = Silent(5, [])
+        log: Any = Silent([])
         continuity = Continuity(log)
-        await continuity.begin([PLACE])
+        continuity.begin({PLACE: 5})
         with pytest.raises(NoAnswerError):
             await continuity.check([(PLACE, 7)])
 
@@ -293,7 +290,10 @@ def test_a_log_that_does_not_answer_is_not_taken_for_a_gap() -> None:
 
 
 class EndedLog(KnownLog):
-    """A log whose high watermark is 9, whatever records are in it."""
+    """A log that is committed up to 5 and whose high watermark is 9, whatever records are in it."""
+
+    def committed(self, places: tuple[tuple[str, int], ...]) -> dict[tuple[str, int], int]:
+        return dict.fromkeys(places, 5)
 
     def bounds(self, _: tuple[str, int]) -> tuple[int, int]:
         return 0, 9
@@ -301,7 +301,7 @@ class EndedLog(KnownLog):
 
 @pytest.mark.parametrize(("in_log", "stalled"), [([], False), ([8], True), ([3], False)])
 def test_only_a_committed_record_beyond_the_position_is_a_stall(in_log: list[int], stalled: bool) -> None:  # noqa: FBT001 - a case
-    log: Any = EndedLog(5, in_log)
+    log: Any = EndedLog(in_log)
     progress = Progress()
     watchdog = Watchdog(log, 0, progress)
     assert asyncio.run(watchdog.is_stalled([PLACE])) is stalled

@@ -24,6 +24,10 @@ def command(*, config: Config, log_level: str) -> None:
 
     Several share the partitions; each says "streams ready" once it has recovered its part.
 
+    Exit status: 0 stopped in good order; 1 something broke, start it again; 3 stopped, but a part of that (the log says
+    which) did not end in its time, as when the broker is away: what was not acknowledged is folded by the next. A
+    second signal of the same kind ends it at once.
+
     Example: headrace streams --set streams.batch_wait_ms=50
     """
     from headrace.infra.log_lines import open_log
