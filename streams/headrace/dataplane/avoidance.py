@@ -19,6 +19,8 @@ THROTTLE_BITS: Final = 32
 _LOW: Final = (1 << THROTTLE_BITS) - 1
 THROTTLES_HOLD_MS: Final = 100
 """How long a throttle's share is used before it is counted again: it fades all the time."""
+OUT_OF_ORDER_MS: Final = 1_000
+"""By how much requests on several threads may differ in what time it is without any clock having stepped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Avoidance:
     Attributes:
         table: the route this is about.
         change: the router's count of changes at which it was made.
+        from_ms: the instant before which it is no judgement: the clock has stepped back.
         until_ms: the instant from which it is out of date.
         down: engines of the route known to be down, those of its fallback too.
         avoided: those, and the ejected ones.
@@ -39,6 +42,7 @@ class Avoidance:
 
     table: RouteTable
     change: int
+    from_ms: int
     until_ms: int
     down: frozenset[str]
     avoided: frozenset[str]
@@ -79,4 +83,4 @@ def avoidance(
         until_ms = min(until_ms, now_ms + THROTTLES_HOLD_MS)
     avoided = here if panic else here | ejected
     suspected = here.union(e.engine_id for e in ejections)
-    return Avoidance(table, change, until_ms, here, avoided, suspected, throttled, panic)
+    return Avoidance(table, change, now_ms - OUT_OF_ORDER_MS, until_ms, here, avoided, suspected, throttled, panic)

@@ -46,7 +46,7 @@ class Experience:
             self._tallies[engine_id] = taken_back(tally)
         rejects = rejected and engine_id in self.throttled(now_ms)
         before = self._ejections.get(engine_id)
-        if before is not None and now_ms < before.until_ms:
+        if before is not None and before.lasts(now_ms):
             return rejects  # answers to what was sent before the ejection are no further evidence
         scores = self._scores.get(engine_id, self._calm)
         learnt = tuple(d.learn(score, sample) for d, score in zip(self._detectors, scores, strict=True))
@@ -72,7 +72,7 @@ class Experience:
 
     def ejections(self, now_ms: int) -> tuple[Ejection, ...]:
         """Give the ejections that last at this instant, in the order in which they began."""
-        return tuple(e for e in list(self._ejections.values()) if now_ms < e.until_ms)
+        return tuple(e for e in list(self._ejections.values()) if e.lasts(now_ms))
 
     def throttled(self, now_ms: int) -> dict[str, float]:
         """Give the engines that are asked less, each with the share of sessions that is kept from it."""

@@ -44,7 +44,20 @@ class NotInstalled:
 def install(
     snapshot: Snapshot, cluster: str, settings: DataPlaneSettings, previous: Installation | None
 ) -> Installation | NotInstalled:
-    """Build what a router routes by. The snapshot is checked again here, whoever checked it before."""
+    """Build what a router routes by. The snapshot is checked again here, whoever checked it before.
+
+    What is no snapshot, or holds what is none of its parts, is INVALID too: a router keeps its last good one.
+    """
+    try:
+        return _install(snapshot, cluster, settings, previous)
+    except Exception as error:  # noqa: BLE001 - whatever a wrong type breaks, it is the snapshot that is wrong
+        what = f"a {type(snapshot).__name__}: {type(error).__name__}: {error}"
+        return NotInstalled(NotInstalledReason.INVALID, f"no snapshot that can be used: {what}")
+
+
+def _install(
+    snapshot: Snapshot, cluster: str, settings: DataPlaneSettings, previous: Installation | None
+) -> Installation | NotInstalled:
     commit = snapshot.commit
     if commit.mode is not SnapshotMode.LIVE:
         return NotInstalled(NotInstalledReason.SHADOW, f"mode is {commit.mode}; data planes route by LIVE ones only")

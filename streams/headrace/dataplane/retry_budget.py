@@ -38,6 +38,11 @@ class RetryBudget:
         self._attempts = count()
         self._saved: deque[None] = deque(repeat(None, burst), maxlen=burst)
 
+    @property
+    def saved(self) -> int:
+        """Retries that may be spent now, where the snapshot allows any."""
+        return len(self._saved)
+
     def earn(self, ratio: float) -> None:
         """Note a first attempt."""
         n = next(self._attempts)

@@ -10,26 +10,27 @@ and dictionaries whose single operations are atomic. An engine known to be down 
 suspected, by what `end` and `report` have said of them, are left out within bounds (`headrace.dataplane.guards`).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import count
+from types import MappingProxyType
 from typing import Final
 
 import xxhash
 
+from headrace.dataplane.configured import Configured
 from headrace.dataplane.decision import Decision, DecisionReason, Outcome
 from headrace.dataplane.demand import DemandCounter
-from headrace.dataplane.detour import Asked, all_among, detour, excluded
+from headrace.dataplane.detour import Asked, detour, excluded
 from headrace.dataplane.guards.contract import AttemptOutcome, Sample
 from headrace.dataplane.guards.ejection import Ejection
 from headrace.dataplane.installation import Installation, NotInstalled, RouteName, install
-from headrace.dataplane.instant import checked_instant
+from headrace.dataplane.instant import asked_instant, checked_instant, is_name
 from headrace.dataplane.latencies import LatencyCounter
 from headrace.dataplane.live_route import LiveRoute
-from headrace.dataplane.rendezvous import Candidates
 from headrace.dataplane.retry_budget import Retry
 from headrace.dataplane.route_table import SHED_BITS, RouteTable
 from headrace.dataplane.router_settings import check_settings
-from headrace.dataplane.settings import DataPlaneSettings, FallbackEngine
+from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.staleness import Staleness, staleness
 from headrace.dataplane.watch import Watch
 from headrace.schemas.weights import Snapshot
@@ -37,6 +38,9 @@ from headrace.schemas.weights import Snapshot
 _POINT_BITS: Final = 64
 _SHED_SHIFT: Final = _POINT_BITS - SHED_BITS
 _STALE: Final = DecisionReason.STALE_WEIGHTS
+_NOBODY: Final[tuple[str, ...]] = ()
+_NO_WEIGHTS: Final[Mapping[str, int]] = MappingProxyType({})
+_hash = xxhash.xxh3_64_intdigest
 
 
 class Router:
@@ -70,9 +74,9 @@ class Router:
         self._signs = self._watch.signs
         self._live: dict[RouteName, LiveRoute] = {}
         self._keyless = count()
-        self._keyless_seed = xxhash.xxh3_64_intdigest(f"{cluster}|{settings.source}".encode())
-        self._configured = {model: _configured(engines) for model, engines in settings.fallback.items()}
-        self._refused = {reason: _refused(reason, settings.retry_after_s) for reason in DecisionReason}
+        self._keyless_seed = _hash(f"{cluster}|{settings.source}".encode())
+        self._configured = Configured(settings)
+        self._refused = self._configured.refused
 
     @property
     def installation(self) -> Installation | None:
@@ -101,29 +105,42 @@ class Router:
         except Exception:  # noqa: BLE001 - as in `route`
             self.invalid += 1
 
+    # Questions that are no request's. Those with an instant raise InvalidInputError where it is none; a name of
+    # whatever type that nobody has is one that is not known.
+
+    def weights(self, model: str, request_class: str = "default") -> Mapping[str, int]:
+        """Give a route's weights in ppm, without the engines that have none; empty for a route that is not known."""
+        table, _ = self._asked(model, request_class)
+        return _NO_WEIGHTS if table is None else MappingProxyType(dict(table.ppm))
+
     def is_down(self, engine_id: str) -> bool:
         """Say whether an engine was called down."""
-        return engine_id in self._down
+        return is_name(engine_id) and engine_id in self._down
 
     def ejections(self, now_ms: int) -> tuple[Ejection, ...]:
         """Give who is suspected now, why and until when; a route leaves out at most its share of them."""
-        return self._watch.experience.ejections(now_ms)
+        return self._watch.experience.ejections(asked_instant(now_ms))
 
     def throttled(self, now_ms: int) -> dict[str, float]:
         """Give the engines that reject, each with the share of sessions that is kept from it."""
-        return self._watch.experience.throttled(now_ms)
+        return self._watch.experience.throttled(asked_instant(now_ms))
 
     def in_flight(self, model: str, request_class: str, engine_id: str) -> int:
         """Give the attempts begun and not ended at an engine for a route; 0 for a route that is not known."""
-        live = self._live.get((model, request_class))
-        return 0 if live is None else live.in_flight.count(engine_id)
+        _, live = self._asked(model, request_class)
+        return 0 if live is None or not is_name(engine_id) else live.in_flight.count(engine_id)
+
+    def retries_saved(self, model: str, request_class: str = "default") -> int:
+        """Give the retries that a route may spend now; 0 for one that is not known, or where weights allow none."""
+        table, live = self._asked(model, request_class)
+        return 0 if table is None or live is None or table.weights.retry_ratio <= 0 else live.budget.saved
 
     def staleness(self, now_ms: int) -> Staleness:
         """Judge the installed weights by their age."""
         commit = None if self._installed is None else self._installed.commit
-        return staleness(commit, now_ms, self.settings.fresh_periods)
+        return staleness(commit, asked_instant(now_ms), self.settings.fresh_periods)
 
-    def route(  # noqa: PLR0913 - what a request is known by; all but the model have defaults
+    def route(  # noqa: C901, PLR0913 - one line of guards, which calls would slow; what a request is known by
         self,
         model: str,
         request_class: str = "default",
@@ -131,7 +148,7 @@ class Router:
         *,
         tier: int | None = None,
         hint: str | None = None,
-        exclude: Collection[str] = (),
+        exclude: Collection[str] = _NOBODY,
         established: bool | None = None,
         now_ms: int,
     ) -> Decision:
@@ -150,11 +167,12 @@ class Router:
             now_ms: the caller's wall clock.
         """
         try:
-            now_ms = now_ms if type(now_ms) is int else checked_instant(now_ms)
-            point = self._point(key)
+            if type(now_ms) is not int:
+                now_ms = checked_instant(now_ms)
+            point = _hash(key.encode()) if type(key) is str and key and key.isascii() else self._point(key)
             installed = self._installed
             if installed is None:
-                return self._without_snapshot(model, point, exclude)
+                return self._configured.decide(model, point, exclude, self._down)
             table = installed.tables.get((model, request_class))
             if table is None:
                 return self._refused[DecisionReason.UNKNOWN_ROUTE]
@@ -165,14 +183,14 @@ class Router:
                 self._see(table, established=established)
             if table.shed_below and point >> _SHED_SHIFT < self._shed_limit(table, tier, established=established):
                 return table.shed if table.weights.targets else table.no_eligible_engine
-            if hint is None and exclude == () and table.size:
+            if hint is None and exclude is _NOBODY and table.size:
                 decision = table.by_slot[table.slots[point % table.size]]
                 if not self._signs:
                     return decision
                 known = self._known_way(table, point, decision.engine_id, now_ms, new=established is False)
                 if known is not None:
                     return known
-            out = exclude if exclude == () else excluded(exclude, table)
+            out = exclude if exclude is _NOBODY else excluded(exclude, table)
             return self._guarded(table, Asked(point, bool(key), hint, out, established), now_ms)
         except Exception:  # noqa: BLE001 - the data plane never raises into the gateway
             self.invalid += 1
@@ -259,6 +277,9 @@ class Router:
             self.invalid += 1
             return Retry.INVALID_REQUEST
 
+    def _asked(self, model: str, request_class: str) -> tuple[RouteTable | None, LiveRoute | None]:
+        return self._known(model, request_class) if is_name(model) and is_name(request_class) else (None, None)
+
     def _known(self, model: str, request_class: str) -> tuple[RouteTable | None, LiveRoute | None]:
         installed, name = self._installed, (model, request_class)
         return (None if installed is None else installed.tables.get(name)), self._live.get(name)
@@ -274,10 +295,10 @@ class Router:
     def _point(self, key: bytes | str | None) -> int:
         """Give the session's place on the circle of 64 bits."""
         if not key:
-            return xxhash.xxh3_64_intdigest(next(self._keyless).to_bytes(8, "little"), self._keyless_seed)
+            return _hash(next(self._keyless).to_bytes(8, "little"), self._keyless_seed)
         if isinstance(key, str):
             key = key.encode("utf-8", "surrogatepass")
-        return xxhash.xxh3_64_intdigest(key)
+        return _hash(key)
 
     def _see(self, table: RouteTable, *, established: bool) -> None:
         live = self._live.get(table.name)
@@ -325,23 +346,3 @@ class Router:
             return fallback
         decision = self._guarded(table, asked, now_ms)
         return decision if decision.engine_id is None else decision.because(_STALE, decision.propensity)
-
-    def _without_snapshot(self, model: str, point: int, exclude: Collection[str]) -> Decision:
-        configured = self._configured.get(model)
-        if configured is None:
-            return self._refused[DecisionReason.NO_SNAPSHOT]
-        decision = configured.pick(point, self._down.union(excluded(exclude)), DecisionReason.FALLBACK_CONFIGURED)
-        if decision is not None:
-            return decision
-        all_down = all_among(self._down, configured)
-        return self._refused[DecisionReason.ALL_DOWN if all_down else DecisionReason.NO_OTHER_ENGINE]
-
-
-def _refused(reason: DecisionReason, retry_after_s: float) -> Decision:
-    return Decision(Outcome.REFUSED, None, None, reason, retry_after_s=retry_after_s)
-
-
-def _configured(engines: tuple[FallbackEngine, ...]) -> Candidates:
-    reason = DecisionReason.FALLBACK_CONFIGURED
-    decisions = [Decision(Outcome.ROUTED, engine.engine_id, engine.address, reason) for engine in engines]
-    return Candidates(decisions, [engine.weight for engine in engines])

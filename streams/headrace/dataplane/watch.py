@@ -95,7 +95,7 @@ class Watch:
             and known.crowded is crowded
             and known.view.change == self._change
             and known.view.table is table
-            and now_ms < known.view.until_ms
+            and known.view.from_ms <= now_ms < known.view.until_ms
             and not (known.view.throttled and known.view.throttled_for(point))
         ):
             return known
@@ -108,7 +108,12 @@ class Watch:
 
     def _view(self, table: RouteTable, live: LiveRoute | None, now_ms: int) -> Avoidance:
         view = self._avoidances.get(table.name)
-        if view is None or view.table is not table or view.change != self._change or now_ms >= view.until_ms:
+        if (
+            view is None
+            or view.table is not table
+            or view.change != self._change
+            or not view.from_ms <= now_ms < view.until_ms
+        ):
             view = self._avoidances[table.name] = self._judge(table, now_ms)
             if live is not None:
                 sound = {engine: weight for engine, weight in table.ppm.items() if engine not in view.suspected}

@@ -7,6 +7,10 @@ data planes from letting an engine back at the same instant. Of a route's weight
 in the order in which they began, and one that would exceed the share has no effect while it would. An engine that alone
 weighs more than the share is therefore never ejected.
 
+Where the clock steps back, an ejection stands until it is further back than the ejection is long; then it is void:
+
+    void | at_ms - length ─── stands ─── at_ms ─── stands ─── until_ms | over
+
 Source: outlier detection of Envoy (base ejection time, maximum ejection per cent).
 """
 
@@ -28,6 +32,10 @@ class Ejection:
     at_ms: int
     until_ms: int
     times: int
+
+    def lasts(self, now_ms: int) -> bool:
+        """Say whether the engine is out at this instant."""
+        return 2 * self.at_ms - self.until_ms <= now_ms < self.until_ms
 
 
 def eject(

@@ -7,6 +7,7 @@ been rejected: an engine says no at once and answers late, so what is under way 
 that takes half of what it is sent is left alone; one that takes nothing is soon asked by few sessions only, and these
 are how its recovery is noticed. The 10 keeps single rejections from counting; the fading forgets. A session is kept
 from the engine where the low 32 bits of its hash are below the fraction: always the same ones, more as it grows.
+A clock that steps back stops the fading, by a window at most: past that the counts are dated anew.
 
 Source: Site Reliability Engineering (2016), chapter 21, "Client-side throttling".
 """
@@ -45,6 +46,8 @@ def counted(tally: Tally | None, outcome: AttemptOutcome | None, now_ms: int, wi
         tally = Tally(0.0, 0.0, now_ms)
     elif now_ms > tally.at_ms:
         tally = faded(tally, now_ms, window_ms)
+    elif now_ms < tally.at_ms - window_ms:
+        tally = Tally(tally.requests, tally.accepts, now_ms)
     accepted = outcome is not None and outcome is not AttemptOutcome.REJECTED
     return Tally(tally.requests + 1, tally.accepts + accepted, tally.at_ms)
 
