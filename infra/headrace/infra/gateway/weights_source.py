@@ -13,12 +13,12 @@ from typing import Final, Protocol
 
 from headrace.dataplane.feed import SnapshotFeed
 from headrace.dataplane.installation import NotInstalled
-from headrace.dataplane.reporter import DemandReporter
+from headrace.dataplane.reporter import DemandReporter, LatencyReports
 from headrace.dataplane.router import Router
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.snapshot_file import read_snapshot
-from headrace.schemas.topics import SIGNALS_DEMAND, WEIGHTS, TopicSettings, topic_table
+from headrace.schemas.topics import SIGNALS_DEMAND, SIGNALS_ENGINE, WEIGHTS, TopicSettings, topic_table
 from headrace.schemas.weights import Snapshot
 
 LOOK_AGAIN_S: Final = 1.0
@@ -39,10 +39,7 @@ class WeightsSource(Protocol):
 
 
 class FromKafka:
-    """Weights from the weights topic, demand to the demand topic; each in a thread of its own.
-
-    Latencies are for the guards alone so far: they are let go, not published.
-    """
+    """Weights from the weights topic; demand and latencies to the signals topics. One thread in, one out."""
 
     def __init__(self, kafka: KafkaSettings, topics: TopicSettings, router: Router, say: Say, installed: Say) -> None:
         table = topic_table(topics)
@@ -50,29 +47,19 @@ class FromKafka:
         def on_install(snapshot: Snapshot, _: int) -> None:
             installed(f"{snapshot.commit.epoch}.{snapshot.commit.version}")
 
-        self._router = router
-        self._letting_go: asyncio.Task[None] | None = None
-        self._feed = SnapshotFeed(kafka, table[WEIGHTS].name, router, on_install, say)
-        self._reporter = DemandReporter(kafka, table[SIGNALS_DEMAND].name, router.demand, say)
+        self.feed = SnapshotFeed(kafka, table[WEIGHTS].name, router, on_install, say)
+        latencies = LatencyReports(table[SIGNALS_ENGINE].name, router.latencies)
+        self.reporter = DemandReporter(kafka, table[SIGNALS_DEMAND].name, router.demand, say, latencies)
 
     async def start(self) -> None:
         """Start both threads. A broker that is away is waited for without limit, here and later."""
-        self._feed.start()
-        self._reporter.start()
-        self._letting_go = asyncio.create_task(self._let_latencies_go(), name="latencies")
+        self.feed.start()
+        self.reporter.start()
 
     async def stop(self) -> None:
         """End both threads, off the loop."""
-        if self._letting_go is not None:
-            self._letting_go.cancel()
-            await asyncio.gather(self._letting_go, return_exceptions=True)
-        await asyncio.to_thread(self._feed.stop)
-        await asyncio.to_thread(self._reporter.stop)
-
-    async def _let_latencies_go(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_AGAIN_S)
-            self._router.latencies.close(_now_ms())
+        await asyncio.to_thread(self.feed.stop)
+        await asyncio.to_thread(self.reporter.stop)
 
 
 class FromFile:
