@@ -6,6 +6,7 @@ All problems of a record are found at once. A non-finite or negative number neve
 import math
 from collections.abc import Iterator
 
+from headrace.schemas.check_series import MAX_AHEAD_MS, series_problems
 from headrace.schemas.dead_letters import Rejected, RejectReason
 from headrace.schemas.histogram import BUCKETS, MAX_INDEX, MIN_INDEX
 from headrace.schemas.ids import identifier_problem
@@ -14,11 +15,6 @@ from headrace.schemas.signals import Demand, Distribution, EngineSignals, Engine
 Signal = EngineSignals | Demand | NetworkProbe
 
 MAX_PERIOD_MS = 600_000
-MAX_AHEAD_MS = 60_000
-"""A signal dated this far ahead of its Kafka timestamp has a wrong clock: it would hold its key's watermark hostage.
-
-The timestamp is the broker's on our topics (LogAppendTime); where it is the producer's, both may be wrong alike.
-"""
 MAX_DISTRIBUTIONS = 1024
 MAX_SECONDS = 1e7
 MAX_COUNT = 10**12
@@ -65,6 +61,9 @@ def _engine_problems(signal: EngineSignals, timestamp_ms: int) -> Iterator[_Prob
         seen.add(name)
     if signal.status is not None:
         yield from _status(signal.status)
+    if signal.series is not None or signal.lineage is not None:
+        counts_too = bool(signal.distributions)
+        yield from series_problems(signal.series, signal.lineage, timestamp_ms, counts_too=counts_too)
 
 
 def _distribution(at: str, d: Distribution) -> Iterator[_Problem]:
@@ -115,6 +114,9 @@ def _demand_problems(signal: Demand, timestamp_ms: int) -> Iterator[_Problem]:
     yield from _count("retries", signal.retries)
     if signal.rejected > signal.offered:
         yield RejectReason.INCONSISTENT, f"rejected is {signal.rejected}, above offered {signal.offered}"
+    if signal.series is not None or signal.lineage is not None:
+        counts_too = bool(signal.offered or signal.retries)
+        yield from series_problems(signal.series, signal.lineage, timestamp_ms, counts_too=counts_too)
 
 
 def _probe_problems(signal: NetworkProbe, timestamp_ms: int) -> Iterator[_Problem]:

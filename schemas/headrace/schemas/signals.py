@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from headrace.schemas.ids import RouteKey, link_key
+from headrace.schemas.series import Lineage, SeriesReading
 
 
 class Vantage(StrEnum):
@@ -68,7 +69,11 @@ class EngineStatus:
 
 @dataclass(frozen=True, slots=True)
 class EngineSignals:
-    """One engine over one period. Latencies and status travel together, so that one engine has one order."""
+    """One engine over one period. Latencies and status travel together, so that one engine has one order.
+
+    Latencies come as `distributions`, already of the period, or as `series`, readings of which the fold takes the
+    difference. `lineage` says where the bridge read them; None where their producer published them itself.
+    """
 
     engine_id: str
     source: str
@@ -77,6 +82,8 @@ class EngineSignals:
     period_end_ms: int
     distributions: tuple[Distribution, ...]
     status: EngineStatus | None
+    series: tuple[SeriesReading, ...] | None = None
+    lineage: Lineage | None = None
 
     @property
     def key(self) -> bytes:
@@ -86,7 +93,10 @@ class EngineSignals:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Arrivals offered at a cluster's ingress over one period, rejected ones included; retries are counted apart."""
+    """Arrivals offered at a cluster's ingress over one period, rejected ones included; retries are counted apart.
+
+    Counted over the period, or as `series`, readings of counters of which the fold takes the difference.
+    """
 
     cluster: str
     model: str
@@ -97,6 +107,8 @@ class Demand:
     offered: int
     rejected: int
     retries: int
+    series: tuple[SeriesReading, ...] | None = None
+    lineage: Lineage | None = None
 
     @property
     def route(self) -> RouteKey:

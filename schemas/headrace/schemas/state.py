@@ -1,7 +1,8 @@
 """What the streams make of signals: the compacted state that the solver reads.
 
 Each record is the Faust table's value itself: the public part, the window's panes (opaque to all but the fold that
-wrote them), and the highest applied offset, which makes at-least-once delivery count once.
+wrote them), and the highest applied offset, which makes at-least-once delivery count once. `series` is what the
+differences of cumulative series need to go on; None where none was ever read.
 """
 
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ class EngineState:
     period_ms: int | None = None
     covered_ms: int | None = None
     finished_rps: float | None = None
+    series: bytes | None = None
 
     @property
     def key(self) -> bytes:
@@ -93,6 +95,7 @@ class DemandState:
     late: int
     applied_offset: int
     panes: bytes
+    series: bytes | None = None
 
     @property
     def route(self) -> RouteKey:

@@ -3,7 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.schemas.check_signals import MAX_AHEAD_MS, MAX_DISTRIBUTIONS, Signal, check_signal
+from headrace.schemas.check_series import MAX_AHEAD_MS
+from headrace.schemas.check_signals import MAX_DISTRIBUTIONS, Signal, check_signal
 from headrace.schemas.dead_letters import RejectReason
 from headrace.schemas.signals import (
     Demand,

@@ -8,15 +8,19 @@
 * The gateways of a cluster are added up. A pane is complete once event time has passed its end, or has reached it and
   as many source-milliseconds cover it as covered the pane before: a rate of half the gateways is not a fall in demand.
 * A pane that is covered by less than half says nothing of its rate: it is no zero.
+* Readings of counters go through the key's `ledger`, which takes their differences; what may still be reordered is
+  counted on a copy, each time the state is told. Arrivals cover the time between their two readings.
 """
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.signals import Demand
 from headrace.schemas.state import DemandState, Invalid
 from headrace.streams.core import packing
+from headrace.streams.core.ledger import Gain, Ledger
+from headrace.streams.core.mapping.reading import COUNTERS, Field, Identity
 from headrace.streams.core.panes import Cover, PaneGrid, covered, covered_ms
 from headrace.streams.core.smoothing import Smoothed, is_step, smooth
 from headrace.streams.core.window import Outcome, Progress, Window
@@ -54,6 +58,7 @@ class DemandAccumulator:
         self.settings = settings
         self.window: Window[DemandPane] = Window(PaneGrid.of(settings), Progress())
         self.base: Smoothed | None = None
+        self.ledger: Ledger | None = None
 
     @classmethod
     def resume(cls, state: DemandState, settings: StreamsSettings) -> "DemandAccumulator":
@@ -69,22 +74,92 @@ class DemandAccumulator:
         if known.window.open_from is None:
             known.window.close()
         known.window.evict()
+        if state.series is not None:
+            try:
+                known.ledger, _ = Ledger.read(state.series)
+            except packing.UNREADABLE:
+                known.ledger = None
         return known
 
     def apply(self, demand: Demand, offset: int, timestamp_ms: int) -> Outcome:
         """Fold one signal."""
-        window = self.window
-        outcome = window.see(demand.period_end_ms, offset, timestamp_ms)
-        if outcome is not Outcome.APPLIED:
-            return outcome
-        self._spread(demand)
-        for index, pane in window.close():
-            self.base = self._smooth(self.base, index, pane)
-        window.evict()
+        if demand.lineage is not None or demand.series is not None:
+            return self._apply_read(demand, offset, timestamp_ms)
+        return self._apply_told(demand, offset, timestamp_ms)
+
+    def _apply_told(self, demand: Demand, offset: int, timestamp_ms: int) -> Outcome:
+        outcome = self.window.see(demand.period_end_ms, offset, timestamp_ms)
+        if outcome is Outcome.APPLIED:
+            self._spread(demand)
+            self._close()
         return outcome
+
+    def _apply_read(self, demand: Demand, offset: int, timestamp_ms: int) -> Outcome:
+        window, lineage = self.window, demand.lineage
+        if offset <= window.progress.applied_offset:
+            return Outcome.DUPLICATE
+        if self.ledger is None:
+            self.ledger = Ledger()
+        ledger = self.ledger
+        if demand.series is None or not demand.series:
+            if lineage is not None and ledger.is_repeated(lineage, demand.period_end_ms):
+                return Outcome.DUPLICATE
+            if lineage is not None:
+                ledger.note(lineage, demand.period_end_ms)
+            return self._apply_told(demand, offset, timestamp_ms)
+        seen = window.progress.watermark_ms is not None
+        frontier_ms = window.watermark_ms - window.grid.grace_ms if seen else None
+        who = Identity("", "", "", "", self.route.cluster, self.route.request_class)
+        taken = ledger.hold(demand.series, lineage, who, offset, frontier_ms)
+        if not taken.fresh:
+            return Outcome.DUPLICATE
+        outcome = window.see_read(taken.late, taken.newest_ms, offset, timestamp_ms)
+        if taken.newest_ms is not None:
+            self._close(0)
+            for gain in ledger.due(window.watermark_ms - window.grid.grace_ms):
+                # Differences come by their ends, so that none reaches back before this one's beginning.
+                self._close(gain.delta.from_ms // window.grid.pane_ms)
+                self.gain(gain)
+            self.window.evict()
+        return outcome
+
+    def gain(self, gain: Gain) -> None:
+        """Count what arrived between two readings, spread over the time in between; arrivals alone cover it."""
+        (reading, _, delta), route = gain, self.route
+        if delta.value is None or reading.field not in COUNTERS:
+            return
+        counted = {field: round(delta.value) if reading.field is field else 0 for field in COUNTERS}
+        offered, rejected, retries = (counted[field] for field in (Field.ARRIVALS, Field.REJECTED, Field.RETRIES))
+        period = delta.from_ms, delta.to_ms
+        part = Demand(route.cluster, route.model, route.request_class, "", *period, offered, rejected, retries)
+        self._spread(part, covers=reading.field is Field.ARRIVALS)
+
+    def _close(self, before: int | None = None) -> None:
+        for index, pane in self.window.close(before):
+            self.base = self._smooth(self.base, index, pane)
+        self.window.evict()
 
     def state(self) -> DemandState:
         """Give the state as of the last signal: a pure reading, which changes nothing."""
+        packed = self._pack(self.window.ordered())
+        if self.ledger is None:
+            return self.tell(packed)
+        _, gains = self.ledger.told()
+        told = self._copy() if gains else self
+        for gain in gains:
+            told.gain(gain)
+        return replace(told.tell(packed), series=self.ledger.pack(()))
+
+    def _copy(self) -> "DemandAccumulator":
+        """Give an accumulator that counts on without changing this one; it is told and thrown away."""
+        copy = DemandAccumulator(self.route, self.settings)
+        copy.window = Window(self.window.grid, self.window.progress)
+        copy.window.open_from, copy.base = self.window.open_from, self.base
+        copy.window.panes = {index: replace(pane) for index, pane in self.window.panes.items()}
+        return copy
+
+    def tell(self, packed: bytes) -> DemandState:
+        """Give the state that says this, over these packed panes."""
         window, progress = self.window, self.window.progress
         panes = window.ordered()
         total = DemandPane()
@@ -115,10 +190,10 @@ class DemandAccumulator:
             invalid=Invalid.LOW_COVERAGE if coverage < self.settings.min_coverage else Invalid.NO,
             late=progress.late,
             applied_offset=progress.applied_offset,
-            panes=self._pack(panes),
+            panes=packed,
         )
 
-    def _spread(self, demand: Demand) -> None:
+    def _spread(self, demand: Demand, *, covers: bool = True) -> None:
         grid, start, end = self.window.grid, demand.period_start_ms, demand.period_end_ms
         last = grid.index(end)
         first = max(min(start // grid.pane_ms, last), grid.first_in_window(self.window.watermark_ms))
@@ -128,10 +203,11 @@ class DemandAccumulator:
             pane.offered += _share(demand.offered, demand, from_ms, to_ms)
             pane.rejected += _share(demand.rejected, demand, from_ms, to_ms)
             pane.retries += _share(demand.retries, demand, from_ms, to_ms)
-            pane.source_ms += max(0, to_ms - from_ms)
-            pane.cover = covered(pane.cover, from_ms, to_ms)
-            pane.covered_ms = covered_ms(pane.cover)
             pane.packed = None
+            if covers:
+                pane.source_ms += max(0, to_ms - from_ms)
+                pane.cover = covered(pane.cover, from_ms, to_ms)
+                pane.covered_ms = covered_ms(pane.cover)
 
     def _is_complete(self, index: int) -> bool:
         window = self.window

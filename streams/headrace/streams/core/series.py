@@ -17,7 +17,8 @@ from headrace.schemas.histogram import BUCKETS, MIN_INDEX, bucket_middle
 from headrace.schemas.signals import Distribution, Metric
 from headrace.schemas.state import LatencyState
 from headrace.streams.core.packing import Counts, Reader, pack_counts, view_counts
-from headrace.streams.core.smoothing import Smoothed
+from headrace.streams.core.smoothing import Smoothed, smooth
+from headrace.streams.settings import StreamsSettings
 
 METRICS = (Metric.UNKNOWN, Metric.TTFT, Metric.TBOT, Metric.E2E, Metric.QUEUE)
 """Order in which metrics are numbered in packed bytes; new ones are appended."""
@@ -116,6 +117,13 @@ class Series:
         self.zeros = 0
         self.buckets: Counts | None = None
 
+    def copy(self) -> "Series":
+        """Give a series that counts on without changing this one."""
+        series = Series(self.model, self.metric, self.base)
+        series.zeros = self.zeros
+        series.buckets = None if self.buckets is None else self.buckets.copy()
+        return series
+
     def add(self, entry: Entry) -> None:
         """Count an entry's buckets into the window."""
         self._count(entry, 1)
@@ -149,6 +157,11 @@ class Series:
             np.add(part, counts, out=part, casting="unsafe")
         else:
             np.subtract(part, counts, out=part, casting="unsafe")
+
+
+def smoothed_by(before: Smoothed | None, entry: Entry, at_ms: int, settings: StreamsSettings) -> Smoothed:
+    """Move a smoothed mean towards an entry's."""
+    return smooth(before, entry.sum_s / entry.observations, at_ms, settings.tau_bad_ms, settings.tau_good_ms)
 
 
 def latency_of(series: Series, entries: list[Entry], smoothed: Smoothed | None) -> LatencyState:

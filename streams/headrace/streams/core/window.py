@@ -73,14 +73,32 @@ class Window(Generic[P]):
             progress.watermark_ms = end_ms
         return Outcome.APPLIED
 
+    def see_read(self, late: int, newest_ms: int | None, offset: int, timestamp_ms: int) -> Outcome:
+        """Take note of a signal of readings, of which `late` came too late and the others end at `newest_ms`."""
+        progress = self.progress
+        progress.applied_offset = offset
+        progress.late += late > 0
+        if newest_ms is None:
+            return Outcome.LATE
+        progress.signal_timestamp_ms = timestamp_ms
+        if progress.watermark_ms is None or newest_ms > progress.watermark_ms:
+            progress.watermark_ms = newest_ms
+        return Outcome.APPLIED
+
     @property
     def watermark_ms(self) -> int:
         """Newest event time of the key; 0 before the first signal."""
         return 0 if self.progress.watermark_ms is None else self.progress.watermark_ms
 
-    def close(self) -> list[tuple[int, P]]:
-        """Give the panes that can no longer change and have not been given before, oldest first."""
+    def close(self, before: int | None = None) -> list[tuple[int, P]]:
+        """Give the panes that can no longer change and have not been given before, oldest first.
+
+        `before` keeps panes from that one on open, as far as they are in the window: what is spread over time reaches
+        back behind the grace.
+        """
         first_open = self.grid.first_open(self.watermark_ms)
+        if before is not None:
+            first_open = min(first_open, max(before, self.grid.first_in_window(self.watermark_ms)))
         if self.open_from is None:
             # Nothing came before: whatever the first signal put into older panes is final at once.
             final = sorted(index for index in self.panes if index < first_open)

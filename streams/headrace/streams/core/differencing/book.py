@@ -11,7 +11,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 import msgpack  # type: ignore[import-untyped]  # msgpack ships no types
@@ -211,6 +211,19 @@ class SeriesBook:
                 tally.folded += 1
             case _:
                 pass
+
+    def fork(self) -> "SeriesBook":
+        """Give a copy that is folded on without changing this one."""
+        return replace(
+            self,
+            levels=dict(self.levels),
+            gauges=dict(self.gauges),
+            tally=replace(self.tally),
+            _since=dict(self._since),
+            _rates=dict(self._rates),
+            _speakers={slot: _Speaker(each.alias, each.time_ms) for slot, each in self._speakers.items()},
+            _models=set(self._models),
+        )
 
     def pack(self) -> bytes:
         """Give the book as bytes: the same readings in the same order give the same bytes."""

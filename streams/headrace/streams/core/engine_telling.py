@@ -1,0 +1,99 @@
+"""What an engine's accumulator says: its `EngineState`, over whatever is counted at the moment; nothing is changed."""
+
+from itertools import starmap
+from typing import TYPE_CHECKING
+
+from headrace.schemas.state import EngineState, Invalid, LatencyState
+from headrace.streams.core.completions import finished_rps
+from headrace.streams.core.differencing.book import SeriesBook
+from headrace.streams.core.engine_gauges import merged, status_of
+from headrace.streams.core.engine_pane import EnginePane
+from headrace.streams.core.series import Entry, latency_of, smoothed_by
+
+if TYPE_CHECKING:
+    from headrace.streams.core.engine import EngineAccumulator
+
+STATUS_HELD = "STATUS_HELD"
+"""Rule: the newest signal had no status; the status of an older period is shown."""
+SERIES_DROPPED = "SERIES_DROPPED"
+"""Rule: the newest signal with latencies named more series, or larger ones, than a state holds; some are not in it."""
+HISTOGRAMS_DROPPED = "HISTOGRAMS_DROPPED"
+"""Rule: histograms of the window were larger than MAX_ENTRY_BYTES; quantiles are those of what is left."""
+GATEWAY_APART = "GATEWAY_APART"
+"""Rule: latencies of the window were also seen from a gateway or client; they include the network and are not in it."""
+PERIOD_BEYOND_WINDOW = "PERIOD_BEYOND_WINDOW"
+"""Rule: series are read less often than the window is long; its newest difference stands for all of it."""
+
+
+def engine_state(of: "EngineAccumulator", packed: bytes, book: SeriesBook | None) -> EngineState:
+    """Give the state that an accumulator says.
+
+    Args:
+        of: the accumulator.
+        packed: its panes, packed.
+        book: its series' levels and gauges; None where it has none.
+    """
+    window, progress = of.window, of.window.progress
+    status, status_end_ms = of.status, of.status_end_ms
+    found = None if book is None else status_of(book, of.period_ms)
+    if found is not None:
+        status, status_end_ms = merged(status, found[0]), max(status_end_ms, found[1])
+    panes = window.ordered()
+    covered_total = sum(pane.covered_ms for _, pane in panes)
+    length_ms = window.grid.window_ms(window.watermark_ms)
+    coverage = covered_total / length_ms if progress.watermark_ms is not None else 0.0
+    return EngineState(
+        engine_id=of.engine_id,
+        as_of_ms=window.grid.as_of_ms(window.watermark_ms),
+        last_signal_ms=window.watermark_ms,
+        signal_timestamp_ms=progress.signal_timestamp_ms,
+        health=status.health,
+        replicas_desired=status.replicas_desired,
+        replicas_ready=status.replicas_ready,
+        replicas_reporting=status.replicas_reporting,
+        running=status.running,
+        waiting=status.waiting,
+        kv_usage=status.kv_usage,
+        latencies=_latencies(of, panes),
+        coverage=coverage,
+        filled=_filled(of, panes, status_end_ms),
+        invalid=_invalid(of, coverage),
+        late=progress.late,
+        applied_offset=progress.applied_offset,
+        panes=packed,
+        period_ms=of.period_ms,
+        covered_ms=covered_total,
+        finished_rps=finished_rps(window.grid, window.watermark_ms, of.period_ms, of.series, panes),
+    )
+
+
+def _latencies(of: "EngineAccumulator", panes: list[tuple[int, EnginePane]]) -> tuple[LatencyState, ...]:
+    entries: list[list[Entry]] = [[] for _ in of.series]
+    for _, pane in panes:
+        for number, entry in pane.entries.items():
+            entries[number].append(entry)
+    smoothed = [series.base for series in of.series]
+    for index, pane in of.window.open():
+        at_ms = min(of.window.grid.end_ms(index), of.window.watermark_ms)
+        for number, entry in pane.entries.items():
+            smoothed[number] = smoothed_by(smoothed[number], entry, at_ms, of.settings)
+    found = starmap(latency_of, zip(of.series, entries, smoothed, strict=True))
+    return tuple(sorted(found, key=lambda latency: (latency.model, latency.metric)))
+
+
+def _filled(of: "EngineAccumulator", panes: list[tuple[int, EnginePane]], status_end_ms: int) -> tuple[str, ...]:
+    window = of.window
+    held = 0 <= status_end_ms < window.watermark_ms
+    thinned = any(entry.thinned for _, pane in panes for entry in pane.entries.values())
+    found = {SERIES_DROPPED: of.dropped, HISTOGRAMS_DROPPED: thinned, STATUS_HELD: held}
+    if of.ledger is not None:
+        apart_ms, length_ms = of.ledger.apart_ms, of.settings.window_ms
+        found[GATEWAY_APART] = apart_ms is not None and apart_ms > window.watermark_ms - length_ms
+        found[PERIOD_BEYOND_WINDOW] = bool(of.ledger.book.levels) and (of.period_ms or 0) > length_ms
+    return tuple(rule for rule, applies in found.items() if applies)
+
+
+def _invalid(of: "EngineAccumulator", coverage: float) -> Invalid:
+    if of.window.progress.watermark_ms is None:
+        return Invalid.NO_SIGNAL_YET
+    return Invalid.LOW_COVERAGE if coverage < of.settings.min_coverage else Invalid.NO

@@ -1,0 +1,190 @@
+"""What one key knows of its series: how far each source was read, readings that may still be reordered, levels.
+
+    signal.series ─► sources: repeated? ─► late? ─► held, in one order ─► book: difference ─► Gain
+                       dropped              counted     until the watermark is beyond them by the grace
+
+A reading is final once event time has passed it by the grace: only then does its difference enter the fold's memory.
+Until then `told` takes the differences of what is held on a copy, so that a state is up to date and yet the same
+whatever order readings came in, over however many partitions: a series over several is as right as over one.
+
+Histograms that come sample by sample are put together here. Before they are final they are told only where all samples
+of the histogram before are there.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, Final, NamedTuple, cast
+
+import msgpack  # type: ignore[import-untyped]  # msgpack ships no types
+
+from headrace.schemas.series import Lineage, SeriesPart, SeriesReading
+from headrace.streams.core.decode.contract import Explicit
+from headrace.streams.core.differencing.book import SeriesBook, UnreadableBookError
+from headrace.streams.core.differencing.level import Delta
+from headrace.streams.core.held import Held, assembled, held_of, of_row, order, row
+from headrace.streams.core.lineage import Place, Sources
+from headrace.streams.core.mapping.reading import Identity, Reading
+from headrace.streams.core.packing import PackingError
+
+MAX_HELD: Final = 8_192
+MAX_HELD_SIZE: Final = 400_000
+"""Readings, and numbers in them, that wait; beyond, the oldest are taken as final at once."""
+_FORM: Final = 1
+
+
+class Gain(NamedTuple):
+    """What one reading told: the difference, and of which model it counts."""
+
+    reading: Reading
+    model: str
+    delta: Delta
+
+
+class Taken(NamedTuple):
+    """What became of a signal's readings; `newest_ms` of those that were held, None where none was."""
+
+    fresh: int
+    late: int
+    newest_ms: int | None
+
+
+class Ledger:
+    """The series of one key, folded in place."""
+
+    __slots__ = ("apart_ms", "book", "held", "size", "sources")
+
+    def __init__(self, book: SeriesBook | None = None, sources: Sources | None = None) -> None:
+        self.book = SeriesBook() if book is None else book
+        self.sources = Sources() if sources is None else sources
+        self.held: list[Held] = []
+        self.size = 0
+        self.apart_ms: int | None = None
+        """Newest instant of a signal that was kept apart; None where none was."""
+
+    def is_repeated(self, lineage: Lineage, at_ms: int) -> bool:
+        """Say whether a signal that counts by itself was applied before."""
+        return self.sources.is_repeated(_place(lineage), at_ms)
+
+    def note(self, lineage: Lineage, at_ms: int) -> None:
+        """Take note of a signal that counts by itself."""
+        self.sources.note(_place(lineage), at_ms)
+
+    def hold(
+        self,
+        series: Sequence[SeriesReading],
+        lineage: Lineage | None,
+        who: Identity,
+        offset: int,
+        frontier_ms: int | None,
+    ) -> Taken:
+        """Hold what is new of a signal's readings.
+
+        Args:
+            series: the readings.
+            lineage: of the signal.
+            who: the key's identity; model, instance and rank are each reading's own.
+            offset: of the signal, which orders readings that have no source record.
+            frontier_ms: what is at or before it is late; None before the key's first signal.
+        """
+        fresh: list[tuple[Held, int]] = []
+        for i, found in enumerate(series):
+            place = Place("", 0, offset, i)
+            if lineage is not None and found.offset is not None and found.index is not None:
+                place = Place(lineage.topic, lineage.partition, found.offset, found.index)
+                if self.sources.is_repeated(place, found.at_ms):
+                    continue
+            identity = who._replace(model=found.model, instance=found.instance, rank=found.rank)
+            held = held_of(found, identity, place)
+            if held is not None:
+                fresh.append((held, found.at_ms))
+        late, newest_ms = 0, None
+        for held, at_ms in fresh:
+            if held.place.topic:
+                self.sources.note(held.place, at_ms)
+            if frontier_ms is not None and at_ms <= frontier_ms:
+                late += 1
+                continue
+            newest_ms = at_ms if newest_ms is None else max(newest_ms, at_ms)
+            self.held.append(held)
+            self.size += held.size
+        self.held.sort(key=order)
+        return Taken(len(fresh), late, newest_ms)
+
+    def due(self, frontier_ms: int) -> list[Gain]:
+        """Take what can no longer be reordered, oldest first, and give what it told."""
+        count, size = 0, self.size
+        for held in self.held:
+            is_over = len(self.held) - count > MAX_HELD or size > MAX_HELD_SIZE
+            if held.reading.time_ms > frontier_ms and not is_over:
+                break
+            count += 1
+            size -= held.size
+        final, self.held, self.size = self.held[:count], self.held[count:], size
+        return list(_gains(self.book, final, whole=False))
+
+    def told(self) -> tuple[SeriesBook, list[Gain]]:
+        """Give what the readings that are held tell as it stands, and the book as it would be; changes nothing."""
+        book = self.book.fork()
+        return book, list(_gains(book, self.held, whole=True))
+
+    def pack(self, own: Sequence[Any]) -> bytes:
+        """Give the ledger as bytes: the same signals in the same order give the same bytes.
+
+        `own` are plain values of the fold that keeps it, and come back from `read`.
+        """
+        held = [row(each) for each in self.held]
+        return cast("bytes", msgpack.packb([_FORM, self.book.pack(), self.sources.rows(), held, self.apart_ms, own]))
+
+    @classmethod
+    def read(cls, packed: bytes) -> "tuple[Ledger, list[Any]]":
+        """Give the ledger that `pack` packed, and the fold's own values.
+
+        Raises:
+            PackingError: the bytes are something else.
+        """
+        try:
+            form, book, sources, held, apart_ms, own = cast("list[Any]", msgpack.unpackb(packed, strict_map_key=False))
+            if form != _FORM:
+                raise PackingError(f"series of form {form}; this build reads {_FORM}")
+            found = cls(SeriesBook.read(book), Sources.of(sources))
+            found.held = [of_row(each) for each in held]
+        except (ValueError, TypeError, LookupError, msgpack.UnpackException, UnreadableBookError) as error:
+            raise PackingError(f"no series: {type(error).__name__}: {error}") from error
+        found.size = sum(each.size for each in found.held)
+        found.apart_ms = apart_ms
+        return found, own
+
+
+def _gains(book: SeriesBook, held: Sequence[Held], *, whole: bool) -> Iterator[Gain]:
+    for reading in _readings(book, held, whole=whole):
+        outcome = book.take(reading)
+        if isinstance(outcome, Delta):
+            yield Gain(reading, book.model_of(reading), outcome)
+
+
+def _readings(book: SeriesBook, held: Sequence[Held], *, whole: bool) -> Iterator[Reading]:
+    for (_, _, in_parts), group in groupby(held, key=_instant):
+        if not in_parts:
+            yield from (each.reading for each in group)
+            continue
+        reading = assembled(list(group))
+        if reading is None:
+            book.tally.missing += 1
+        elif not whole or _is_whole(book, reading):
+            yield reading
+
+
+def _instant(held: Held) -> tuple[int, int, bool]:
+    return held.reading.time_ms, held.reading.series, held.part is not SeriesPart.WHOLE
+
+
+def _is_whole(book: SeriesBook, reading: Reading) -> bool:
+    level, histogram = book.levels.get(reading.series), reading.histogram
+    before = None if level is None else level.histogram
+    if not isinstance(before, Explicit) or not isinstance(histogram, Explicit):
+        return False
+    return histogram.bounds == before.bounds and histogram.total is not None
+
+
+def _place(lineage: Lineage) -> Place:
+    return Place(lineage.topic, lineage.partition, lineage.offset, lineage.index)
