@@ -15,6 +15,7 @@ from headrace.infra.gateway.core.experience import outcome_of_status, outcome_of
 from headrace.infra.gateway.core.generation import Endpoint, Generation
 from headrace.infra.gateway.core.session_key import established
 from headrace.infra.gateway.core.stream_timing import Ending
+from headrace.infra.gateway.settings import EngineAccess
 from headrace.infra.gateway_engine.behaviour import Fault, constant
 
 
@@ -116,5 +117,36 @@ def test_whatever_happens_no_attempt_stays_open() -> None:
             begun = sum(engine.requests for engine in r.engines.values())
             ended = sum(sum(results(r, engine).values()) for engine in r.engines)
             assert ended >= begun > 0  # an attempt that its client left may never have reached its engine
+
+    on_loop(test)
+
+
+def test_metrics_show_what_the_router_knows_by_aliases() -> None:
+    settings = replace(QUICK, engines={"e1": EngineAccess(alias="first")})
+
+    async def test() -> None:
+        async with rig({"e1": faulty(Fault.STATUS_500), "e2": GOOD, "e3": GOOD, "e4": GOOD}, settings) as r:
+            async with r.client() as client:
+                for i in range(60):
+                    with contextlib.suppress(openai.APIError):
+                        await client.chat.completions.create(model=MODEL, messages=say(str(i)))
+            assert r.metric("weights_state", state="FRESH") == 1
+            assert r.metric("weights_state", state="FALLBACK") == 0
+            assert r.metric("weight", model=MODEL, **{"class": "default"}, engine="e2") == 0.25
+            assert r.metric("ejected", engine="first", cause="ERRORS") == 1
+            assert r.metric("retries_saved", model=MODEL, **{"class": "default"}) == 10
+            assert r.metric("attempts_in_flight", model=MODEL, **{"class": "default"}, engine="e2") == 0
+            assert r.metric("not_counted_total", what="invalid") == 0
+
+    on_loop(test)
+
+
+def test_metrics_of_very_many_engines_are_cut_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.infra.gateway.router_metrics.MAX_SERIES", 3)
+
+    async def test() -> None:
+        async with rig(addresses={f"x{i}": "http://127.0.0.1:1" for i in range(9)}) as r:
+            assert r.metric("series_left_out", family="weight") == 7
+            assert r.metric("weight", model=MODEL, **{"class": "default"}, engine="e1") == pytest.approx(0.1)
 
     on_loop(test)

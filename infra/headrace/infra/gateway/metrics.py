@@ -13,7 +13,8 @@
     headrace_gateway_in_flight, _connections, _buffered_bytes, _engines_down, _ready      gauges
     headrace_gateway_snapshot_epoch, _snapshot_version, _snapshot_age_seconds             gauges; age -1: none yet
 
-`model` and `engine` are `other` beyond MAX_MODELS and MAX_PAIRS; engines go by their aliases.
+`model` and `engine` are `other` beyond MAX_MODELS and MAX_PAIRS; engines go by their aliases. What the router knows
+(staleness, ejections, throttles, retries, weights) is in `headrace.infra.gateway.router_metrics`.
 """
 
 from collections.abc import Callable

@@ -23,6 +23,7 @@ from headrace.infra.gateway.front import Front, engine_tls_context
 from headrace.infra.gateway.metrics import GatewayMetrics
 from headrace.infra.gateway.proxy import Proxy
 from headrace.infra.gateway.readiness import Readiness
+from headrace.infra.gateway.router_metrics import RouterMetrics
 from headrace.infra.gateway.settings import GatewaySettings
 from headrace.infra.gateway.watch import EngineWatch
 from headrace.infra.gateway.weights_source import WeightsSource
@@ -106,6 +107,7 @@ class Running:
         gauge("snapshot_epoch", "Epoch of the weights", lambda: ready.version()[0])
         gauge("snapshot_version", "Version of the weights", lambda: ready.version()[1])
         gauge("snapshot_age_seconds", "Age of the weights; -1 where there are none", ready.age_s)
+        self.metrics.registry.register(RouterMetrics(self.router, self._source, self.engines.alias, _now_ms))
 
     def _engine_changed(self, engine: Engine, up: bool) -> None:  # noqa: FBT001 - the watch's signature
         (self._log.info if up else self._log.warning)("engine up" if up else "engine down", engine=engine.alias)
