@@ -47,12 +47,12 @@ class Pace:
 class Seen:
     """What became of the requests by phase, and what the gateway said in each."""
 
-    statuses: dict[str, Counter[int]] = field(default_factory=dict)
-    ages_s: dict[str, float] = field(default_factory=dict)
-    staleness: dict[str, str] = field(default_factory=dict)
+    statuses: dict[str, Counter[int]] = field(default_factory=dict[str, Counter[int]])
+    ages_s: dict[str, float] = field(default_factory=dict[str, float])
+    staleness: dict[str, str] = field(default_factory=dict[str, str])
     ejected: tuple[str, ...] = ()
     resumed_after_s: float = 0.0
-    queued: dict[str, int] = field(default_factory=dict)
+    queued: dict[str, int] = field(default_factory=dict[str, int])
 
 
 def publish(broker: Broker, topic: str, snapshot: Snapshot) -> None:
@@ -88,6 +88,7 @@ class Outage:
         self._topic = topic_table(topics)[WEIGHTS].name
         self._pace = pace
         self._phase = "up"
+        self._open = Counter[str]()
 
     async def run(self, away_s: float, tell: Callable[[str], None] = lambda _: None) -> Seen:
         """Kill Kafka for at least so long, under load."""
@@ -153,11 +154,12 @@ class Outage:
     async def _break_two(self, engines: list[SimulatedEngine], router: Router) -> None:
         """Let half of the fleet fail: more than may be ejected while the solver is heard from."""
         before, self._phase = self._phase, "away, two of four engines fail"
+        await until(lambda: not self._open[before])
         for engine in engines[:2]:
             engine.behaviour = faulty(Fault.STATUS_500)
         await until(lambda: len(router.ejections(time.time_ns() // 1_000_000)) == 2, 60.0)
         self._phase = "away, both left out"
-        self.seen.ejected = tuple(e.engine_id for e in router.ejections(time.time_ns() // 1_000_000))
+        self.seen.ejected = tuple(sorted(e.engine_id for e in router.ejections(time.time_ns() // 1_000_000)))
         await self._enough()
         for engine in engines[:2]:
             engine.behaviour = GOOD
@@ -183,11 +185,14 @@ class Outage:
                     status = answer.status
             except (aiohttp.ClientError, RuntimeError):  # a session that is closed is the end of the run
                 status = 0
+            finally:
+                self._open[phase] -= 1
             self.seen.statuses.setdefault(phase, Counter())[status] += 1
 
         number = 0
         async with asyncio.TaskGroup() as asking:
             while True:
                 number += 1
+                self._open[self._phase] += 1
                 asking.create_task(one(number, self._phase))
                 await asyncio.sleep(1.0 / self._pace.rps)

@@ -16,7 +16,7 @@ from headrace.schemas.weights import Snapshot
 
 YEAR_MS = 365 * 86_400_000
 ODD: tuple[Any, ...] = (None, 1, 1.5, True, b"x", [], {}, object(), float("nan"), 10**400, np.int64(7), "\ud800", "")
-NO_INSTANT = (None, "now", True, float("nan"), float("inf"), 10**400, -(10**400), [], object())
+NO_INSTANT: tuple[Any, ...] = (None, "now", True, float("nan"), float("inf"), 10**400, -(10**400), [], object())
 TO_A = Decision(Outcome.ROUTED, "a", None, DecisionReason.SLOT)
 
 
