@@ -75,7 +75,9 @@ def main() -> None:
         publisher.publish(f"{arguments.prefix}signals.demand", demand.key, encode(demand))
         probe = NetworkProbe(CLUSTER, SITE, "gateway-1", now_ms, rtt_s=0.002)
         publisher.publish(f"{arguments.prefix}signals.network", probe.key, encode(probe))
-        publisher.flush(5.0)
+        left = publisher.flush(5.0)
+        if left:
+            print(f"{left} records are not delivered: does {arguments.bootstrap} answer, and are the topics there?")
         time.sleep(1.0)
 
 

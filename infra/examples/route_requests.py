@@ -28,9 +28,12 @@ def main() -> None:
     reporter = DemandReporter(kafka, f"{arguments.prefix}signals.demand", router.demand, on_problem=print)
     feed.start()
     reporter.start()
+    print(f"waiting for weights on {arguments.prefix}weights at {arguments.bootstrap}, at most a minute")
     waited_until = time.monotonic() + 60.0
     while router.installation is None and time.monotonic() < waited_until:
         time.sleep(0.1)  # the solver publishes once it has heard of every engine and round trip
+    if router.installation is None:
+        print("no weights came: do publish_signals.py, `headrace streams` and `headrace solver` run?")
 
     went = collections.Counter[str]()
     for number in range(arguments.count):

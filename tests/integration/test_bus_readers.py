@@ -70,12 +70,17 @@ def test_an_empty_topic_is_at_its_end_at_once(broker: Broker, topics: TopicSetti
     reader.close()
 
 
-def test_a_reader_that_comes_before_its_topics_waits_for_them(broker: Broker, topics: TopicSettings) -> None:
+def test_a_reader_that_comes_before_its_topics_waits_for_them_and_says_so(
+    broker: Broker, topics: TopicSettings
+) -> None:
     later = TopicSettings(prefix=f"{topics.prefix}later.", partitions=1)
     topic = topic_table(later)[FLEET].name
-    reader = CompactedReader(broker.kafka, [topic])
+    said: list[str] = []
+    reader = CompactedReader(broker.kafka, [topic], on_missing=said.append)
     assert reader.poll(0.5) == []
     assert not reader.caught_up
+    address = broker.kafka.bootstrap_servers
+    assert said == [f"no topic {topic} at {address}: run `headrace topics apply`; waiting for it"]
     apply_topics(broker.kafka, later)
     publish(broker.kafka, topic, {b"engine-a": b"here"})
     records = read_until(reader, bool)

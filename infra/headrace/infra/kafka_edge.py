@@ -15,6 +15,7 @@ from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.errors import HeadraceError
 
 ANSWER_TIMEOUT_S = 5.0
+MAX_TOPICS_NAMED = 10
 
 _UNKNOWN = re.compile(r'No such configuration property: "([^"]+)"')
 _PREFIX = re.compile(r"^Failed to create \w+( client)?: ")
@@ -81,8 +82,10 @@ def reason_of(error: KafkaException) -> str:
     return first.str() if isinstance(first, KafkaError) else str(first)
 
 
-def require_topics(kafka: KafkaSettings, names: Iterable[str], timeout_s: float = ANSWER_TIMEOUT_S) -> None:
-    """Return where the broker answers and has these topics.
+def require_topics(
+    kafka: KafkaSettings, names: Iterable[str], timeout_s: float = ANSWER_TIMEOUT_S, *, ours: bool = True
+) -> None:
+    """Return where the broker answers and has these topics; `ours` are those that `headrace topics apply` creates.
 
     Raises:
         UnreachableError: it did not answer within `timeout_s`.
@@ -101,9 +104,18 @@ def require_topics(kafka: KafkaSettings, names: Iterable[str], timeout_s: float 
     missing = [name for name in names if name not in there or there[name].error is not None]
     if missing:
         noun = "topic" if len(missing) == 1 else "topics"
-        raise MissingTopicError(
-            f"no {noun} {', '.join(missing)} at {kafka.bootstrap_servers}: run `headrace topics apply`"
-        )
+        advice = "run `headrace topics apply`" if ours else _nearest_topic(missing[0], tuple(there))
+        raise MissingTopicError(f"no {noun} {', '.join(missing)} at {kafka.bootstrap_servers}: {advice}")
+
+
+def _nearest_topic(name: str, there: tuple[str, ...]) -> str:
+    """Say which topic was probably meant, or which there are; internal ones are nobody's."""
+    public = sorted(topic for topic in there if not topic.startswith("__"))
+    near = get_close_matches(name, public, n=1)
+    if near:
+        return f"the nearest is {near[0]}"
+    more = f" and {len(public) - MAX_TOPICS_NAMED} more" if len(public) > MAX_TOPICS_NAMED else ""
+    return f"there are {', '.join(public[:MAX_TOPICS_NAMED])}{more}" if public else "it has no topic at all"
 
 
 def _problem(make: Callable[[], object], kafka: KafkaSettings) -> str | None:

@@ -1,8 +1,13 @@
-"""Groups of commands that name the nearest one when they are asked for one that is not there."""
+"""Groups of commands that name the nearest one when asked for one that is not there; Ctrl-C is status 130."""
+
+import sys
 
 import click
 
 from headrace.infra.config_tree import nearest
+
+INTERRUPTED = 130
+"""Exit status of a program that SIGINT ended, as shells count it."""
 
 
 class NearestGroup(click.Group):
@@ -15,3 +20,10 @@ class NearestGroup(click.Group):
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             ctx.fail(f"no such command {args[0]!r}; {nearest(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the sub-command; Ctrl-C where nobody waits for it ends it in silence, with the shell's status for it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)

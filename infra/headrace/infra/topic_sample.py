@@ -30,7 +30,7 @@ def sample_topic(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float)
         MissingTopicError: there is no such topic.
         TopicUnreadableError: it cannot be read.
     """
-    require_topics(kafka, (topic,))
+    require_topics(kafka, (topic,), ours=False)
     consumer = Consumer(consumer_options(kafka))
     try:
         waiting = _assign(consumer, topic, limit)

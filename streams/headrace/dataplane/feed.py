@@ -84,7 +84,7 @@ class SnapshotFeed:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            reader = CompactedReader(self._kafka, (self._topic,), on_error=self._say)
+            reader = CompactedReader(self._kafka, (self._topic,), on_error=self._say, on_missing=self._say)
             try:
                 self._follow(reader)
             except Exception as error:  # noqa: BLE001 - a gateway routes by its last snapshot; this thread must go on

@@ -120,7 +120,9 @@ def _by_key(config: Config, key: str, header: "DecisionHeader | None", asked: "A
     rather_than = _engine_named(snapshot, asked.rather_than, alias)
     why = explain_key(weights, key[:MAX_KEY_CHARS], config.dataplane, rather_than)
     first = () if header is None else explain_header(header, why, config.dataplane, alias)
-    return _Answer((*first, *_other_version(header, weights, snapshot), *why.sentences), why)
+    # The header's reason in words is the first of them: once is enough where both agree.
+    more = [sentence for sentence in why.sentences if not any(said.endswith(sentence) for said in first)]
+    return _Answer((*first, *_other_version(header, weights, snapshot), *more), why)
 
 
 def _aliases(config: Config) -> "Callable[[str], str]":

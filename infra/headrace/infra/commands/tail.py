@@ -87,9 +87,14 @@ def _events(
     topic = topic_table(config.topics)[WEIGHTS].name
     if not follow:
         require_topics(config.kafka, (topic,))
+
+    def not_there(sentence: str) -> None:
+        waiting.wait_on(wall_clock_ms())
+        _say(sentence)
+
     patience_ms = max(PATIENCE_MS, 3 * config.solver.period_ms)
     waiting = Waiting(f"topic {topic} at {config.kafka.bootstrap_servers}", patience_ms, wall_clock_ms())
-    reader = CompactedReader(config.kafka, [topic], on_error=waiting.complain)
+    reader = CompactedReader(config.kafka, [topic], on_error=waiting.complain, on_missing=not_there)
     fold = TailFold(since)
     try:
         while not stopped():

@@ -26,6 +26,10 @@ class Waiting:
         """Take note that something came."""
         self._next_ms, self._reason = now_ms + self._patience_ms, None
 
+    def wait_on(self, now_ms: int) -> None:
+        """Take note that somebody else has just said what is waited for."""
+        self._next_ms = now_ms + SAY_EVERY_MS
+
     def say(self, now_ms: int, *, found: bool) -> str | None:
         """Give the sentence where it is due.
 

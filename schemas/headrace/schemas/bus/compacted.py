@@ -26,6 +26,8 @@ MAX_POLL_RECORDS = 1_000
 """No poll hands out more: what a caller does between two polls stays bounded."""
 DISCOVERY_TIMEOUT_S = 1.0
 DISCOVERY_PAUSE_S = 0.1
+SAY_MISSING_S = 10.0
+"""How often it is said that a topic is not there."""
 
 _GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)  # noqa: SLF001 - librdkafka's names for its local errors
 
@@ -36,11 +38,18 @@ class CompactedReader:
     """Follows topics from their beginning. One thread at a time; nothing is started before the first poll."""
 
     def __init__(
-        self, kafka: KafkaSettings, topics: Sequence[str], *, on_error: Callable[[str], None] | None = None
+        self,
+        kafka: KafkaSettings,
+        topics: Sequence[str],
+        *,
+        on_error: Callable[[str], None] | None = None,
+        on_missing: Callable[[str], None] | None = None,
     ) -> None:
         self._kafka = kafka
         self._topics = tuple(topics)
         self._on_error = on_error
+        self._on_missing = on_missing
+        self._missing_said_s = 0.0
         self._consumer: Consumer | None = None
         self._assigned = False
         self._next: dict[_Place, int] = {}
@@ -65,7 +74,8 @@ class CompactedReader:
         """Give the next committed records, at most MAX_POLL_RECORDS, as soon as there is one.
 
         Returns an empty list when nothing came within `timeout_s`, and at once when the last partition's end is
-        reached. Never raises for a broker that is away; what the client says of it goes to `on_error`.
+        reached. Never raises for a broker that is away; what the client says of it goes to `on_error`. Nor for a topic
+        that is not there: it is waited for, and `on_missing` is told.
         """
         deadline = time.monotonic() + timeout_s
         consumer = self._started()
@@ -118,6 +128,7 @@ class CompactedReader:
                 self._report(f"{topic}: {_sentence(error)}")
                 return None
             if found is None or found.error is not None or not found.partitions:
+                self._report_missing(topic)
                 return None
             places += [(topic, partition) for partition in found.partitions]
         return places
@@ -144,6 +155,14 @@ class CompactedReader:
 
     def _client_error(self, error: KafkaError) -> None:
         self._report(error.str())
+
+    def _report_missing(self, topic: str) -> None:
+        """Say it at once, and again while it lasts; discovery asks many times a second."""
+        now_s = time.monotonic()
+        if self._on_missing is not None and now_s >= self._missing_said_s:
+            self._missing_said_s = now_s + SAY_MISSING_S
+            address = self._kafka.bootstrap_servers
+            self._on_missing(f"no topic {topic} at {address}: run `headrace topics apply`; waiting for it")
 
     def _report(self, sentence: str) -> None:
         if self._on_error is not None:
