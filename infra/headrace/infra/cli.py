@@ -1,43 +1,15 @@
 """The `headrace` command: its sub-commands are the files of `headrace.infra.commands`, imported only when called."""
 
-import importlib
-import pkgutil
 import sys
 
 import click
 
 from headrace.infra import commands
-from headrace.infra.nearest_command import NearestGroup
+from headrace.infra.command_folder import folder_of
 from headrace.schemas.errors import HeadraceError
 
-INTERRUPTED = 130
-"""Exit status of a program that SIGINT ended, as shells count it."""
 
-
-class CommandFolder(NearestGroup):
-    """A group whose members are the modules of a package: adding a file adds a sub-command."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Give the sub-commands' names, sorted."""
-        return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(commands.__path__))
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of that name and give its `command`."""
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        module = importlib.import_module(f"{commands.__name__}.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
-        return command
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the sub-command; Ctrl-C where nobody waits for it ends it in silence, with the shell's status for it."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            sys.exit(INTERRUPTED)
-
-
-@click.command(cls=CommandFolder, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=folder_of(commands), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="headrace")
 def headrace() -> None:
     """Route LLM requests to GPU engines by weights that are computed, published and explained."""

@@ -1,0 +1,102 @@
+"""One partition's records in an Avro object container file: bytes as they lay in the log, with offset and timestamp.
+
+    {offset, timestamp_ms, key, value, headers}      key and value may be null
+
+Topic and partition are in the file's metadata. Blocks are compressed (deflate); a file is written and read in a stream,
+block by block. Any Avro reader opens it. Source of the form: Avro specification, "Object Container Files".
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+import fastavro
+from fastavro.write import Writer
+
+from headrace.replay.core.history import DamagedError, Place
+from headrace.schemas.raw import RawRecord
+
+SYNC_BYTES = 256 * 1024
+COMPRESSION_LEVEL = 1
+SCHEMA = fastavro.parse_schema(
+    {
+        "type": "record",
+        "name": "KafkaRecord",
+        "namespace": "headrace.history",
+        "doc": "A Kafka record as it lay in the log.",
+        "fields": [
+            {"name": "offset", "type": "long"},
+            {"name": "timestamp_ms", "type": "long"},
+            {"name": "key", "type": ["null", "bytes"]},
+            {"name": "value", "type": ["null", "bytes"]},
+            {
+                "name": "headers",
+                "type": {
+                    "type": "array",
+                    "items": {
+                        "type": "record",
+                        "name": "Header",
+                        "fields": [{"name": "name", "type": "string"}, {"name": "value", "type": "bytes"}],
+                    },
+                },
+            },
+        ],
+    }
+)
+
+
+class ContainerWriter:
+    """Writes one partition's file. `close` or leave the context, or the last block is missing."""
+
+    def __init__(self, path: Path, place: Place) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file: IO[bytes] = path.open("wb")
+        metadata = {"headrace.topic": place[0], "headrace.partition": str(place[1])}
+        self._writer: Any = Writer(
+            self._file, SCHEMA, "deflate", SYNC_BYTES, metadata, compression_level=COMPRESSION_LEVEL
+        )
+        self.count = 0
+
+    def write(self, record: RawRecord) -> None:
+        """Add a record."""
+        headers = [{"name": name, "value": value} for name, value in record.headers]
+        self._writer.write(
+            {
+                "offset": record.offset,
+                "timestamp_ms": record.timestamp_ms,
+                "key": record.key,
+                "value": record.value,
+                "headers": headers,
+            }
+        )
+        self.count += 1
+
+    def close(self) -> None:
+        """Write what is left."""
+        if not self._file.closed:
+            self._writer.flush()
+            self._file.close()
+
+
+def read_container(path: Path, place: Place) -> Iterator[RawRecord]:
+    """Give a file's records in its order.
+
+    Raises:
+        DamagedError: the file is not there, is none of ours, or is damaged; what was whole before has been given.
+    """
+    topic, partition = place
+    last: int | None = None
+    try:
+        with path.open("rb") as file:
+            for found in fastavro.reader(file):
+                plain = cast("dict[str, Any]", found)
+                headers = tuple((each["name"], each["value"]) for each in plain["headers"])
+                last = plain["offset"]
+                yield RawRecord(
+                    topic, partition, plain["offset"], plain["timestamp_ms"], plain["key"], plain["value"], headers
+                )
+    except OSError as error:
+        raise DamagedError(f"{path} cannot be read: {error.strerror or error}") from error
+    except Exception as error:  # damaged bytes raise nearly anything inside an Avro reader
+        after = "from its beginning" if last is None else f"after offset {last}"
+        raise DamagedError(f"{path} is damaged {after}: {type(error).__name__}: {error}") from error

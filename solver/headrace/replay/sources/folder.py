@@ -1,0 +1,75 @@
+"""History from a folder that `headrace export` wrote: one Avro file a partition, and a manifest."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from headrace.replay.core.continuity import Continuity
+from headrace.replay.core.history import DamagedError, Finding, Place, Span
+from headrace.replay.sources.container import read_container
+from headrace.replay.sources.manifest import Part, read_manifest
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.topics import DECISIONS, SHADOW, SNAPSHOTS, Topic, topic_table
+
+TRANSACTIONAL = (SNAPSHOTS, DECISIONS, SHADOW)
+"""Roles whose records are written in transactions; each ends with an offset of its own."""
+
+
+class HistoryFolder:
+    """A folder of exported history, read as often as wanted; `headrace.replay.core.history.History`.
+
+    Raises:
+        HistoryError: the folder holds no manifest.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._manifest = read_manifest(folder)
+        self._topics = topic_table(self._manifest.topics)
+        self._parts: dict[Place, Part] = {
+            (self._topics[part.role].name, part.partition): part for part in self._manifest.parts
+        }
+        self._watched: dict[Place, Continuity] = {}
+
+    @property
+    def span(self) -> Span:
+        """The range that was asked for."""
+        return self._manifest.span
+
+    @property
+    def ticks(self) -> int:
+        """How many snapshots were published in the range."""
+        return self._manifest.ticks
+
+    @property
+    def topics(self) -> Mapping[str, Topic]:
+        """The topics by role, as they were named."""
+        return self._topics
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found at export, and what was found in the files that were read since."""
+        read = [finding for _, watched in sorted(self._watched.items()) for finding in watched.findings()]
+        return tuple(dict.fromkeys((*self._manifest.findings, *read)))
+
+    def places(self, role: str) -> tuple[Place, ...]:
+        """Give the partitions of a role that hold records."""
+        return tuple(sorted(place for place, part in self._parts.items() if part.role == role and part.records))
+
+    def read(self, place: Place) -> Iterator[RawRecord]:
+        """Give a partition's records, each offset once."""
+        part = self._parts[place]
+        topic = self._topics[part.role]
+        watched = Continuity(place, compacted=topic.compacted, transactional=part.role in TRANSACTIONAL)
+        self._watched[place] = watched
+        return watched.followed(_whole(read_container(self._folder / part.file, place), part, self._folder))
+
+
+def _whole(records: Iterator[RawRecord], part: Part, folder: Path) -> Iterator[RawRecord]:
+    """Give a file's records; a file that was cut off at a block ends like a whole one, and is none."""
+    count = 0
+    for record in records:
+        count += 1
+        yield record
+    if count < part.records:
+        path = folder / part.file
+        raise DamagedError(f"{path} is damaged: it ends after {count} records; {part.records} were written")
