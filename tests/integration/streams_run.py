@@ -165,7 +165,8 @@ class Bus:
 class Worker:
     """`headrace streams` as a process of its own."""
 
-    def __init__(self, bus: Bus, folder: Path, **settings: str) -> None:
+    def __init__(self, bus: Bus, folder: Path, *more: str, **settings: str) -> None:
+        """Start one; `more` are flags of the command, `settings` what is set beside the test's own."""
         folder.mkdir(parents=True, exist_ok=True)
         self.log = folder / f"streams-{time.monotonic_ns()}.log"
         self._out: IO[bytes] = self.log.open("wb")
@@ -178,8 +179,9 @@ class Worker:
             "streams.session_timeout_ms": "6000",
         } | settings
         flags = [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
+        headrace = Path(sys.executable).with_name("headrace")
         self.process = subprocess.Popen(
-            [Path(sys.executable).with_name("headrace"), "streams", "--bootstrap", bus.kafka.bootstrap_servers, *flags],
+            [headrace, "streams", "--bootstrap", bus.kafka.bootstrap_servers, *more, *flags],
             stdout=self._out,
             stderr=subprocess.STDOUT,
             cwd=folder,

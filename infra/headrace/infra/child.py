@@ -11,7 +11,9 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import IO
 
 from headrace.schemas.errors import HeadraceError
 
@@ -24,9 +26,12 @@ class ChildError(HeadraceError):
 
 
 class ChildProcess:
-    """One process with its output in a file. Start, stop, kill and start again; nothing happens in the constructor."""
+    """One process with its output in a file, or where its parent writes (`log` None).
 
-    def __init__(self, argv: Sequence[str], log: Path, env: Mapping[str, str] | None = None) -> None:
+    Start, stop, kill and start again; nothing happens in the constructor.
+    """
+
+    def __init__(self, argv: Sequence[str], log: Path | None, env: Mapping[str, str] | None = None) -> None:
         self._argv = tuple(argv)
         self._log = log
         self._env = dict(os.environ if env is None else env)
@@ -35,8 +40,8 @@ class ChildProcess:
 
     @property
     def log(self) -> Path:
-        """The file that holds what the process prints."""
-        return self._log
+        """The file that holds what the process prints; the null device where that goes where the parent's goes."""
+        return Path(os.devnull) if self._log is None else self._log
 
     @property
     def pid(self) -> int | None:
@@ -56,14 +61,13 @@ class ChildProcess:
         """
         if self.pid is not None:
             raise ChildError(f"{self._argv[0]} runs already, as process {self.pid}")
-        self._log.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with self._log.open("ab") as output:
+            with self._output() as output:
                 self._process = subprocess.Popen(  # noqa: S603 - our own command lines, no shell
                     self._argv,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
-                    stderr=subprocess.STDOUT,
+                    stderr=None if output is None else subprocess.STDOUT,
                     env=self._env,
                     start_new_session=True,
                 )
@@ -93,11 +97,17 @@ class ChildProcess:
 
     def log_tail(self) -> str:
         """Give the end of the log, at most TAIL_BYTES of it; empty where there is none."""
-        if not self._log.exists():
+        if self._log is None or not self._log.exists():
             return ""
         with self._log.open("rb") as file:
             file.seek(max(0, self._log.stat().st_size - TAIL_BYTES))
             return file.read().decode("utf-8", "replace").strip()
+
+    def _output(self) -> AbstractContextManager[IO[bytes] | None]:
+        if self._log is None:
+            return nullcontext()
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        return self._log.open("ab")
 
     def _ended(self, process: subprocess.Popen[bytes]) -> int:
         status = process.wait()

@@ -10,6 +10,7 @@ partition now, and folding it out of order would make the guard drop those befor
 
 import time
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from faust.types import AppT, EventT
@@ -19,12 +20,12 @@ from headrace.schemas.dead_letters import DeadLetter, Rejected
 from headrace.schemas.raw import RawRecord
 from headrace.streams.batches import Batches
 from headrace.streams.continuity import Continuity
-from headrace.streams.core.keyed import KeyedFold
+from headrace.streams.core.keyed import Folded, KeyedFold
 from headrace.streams.core.partitioner import partition_of
 from headrace.streams.delivery import Outgoing, deliver
 from headrace.streams.fleet_watch import FleetWatch
 from headrace.streams.lease import Lease
-from headrace.streams.ports import Log, RecoveredTable
+from headrace.streams.ports import Counts, Log, RecoveredTable
 from headrace.streams.progress import Progress
 from headrace.streams.seek_back import of_another_log, start_offset
 
@@ -44,6 +45,7 @@ class FoldTask:
         fold: KeyedFold,
         table: RecoveredTable,
         *,
+        role: str,
         topics: tuple[str, str, str],
         batches: Batches[Event],
         wait_s: float,
@@ -51,11 +53,13 @@ class FoldTask:
         continuity: Continuity,
         lease: Lease,
         progress: Progress,
+        counts: Counts,
         log: Log,
     ) -> None:
         self._app = app
         self._fold = fold
         self._table = table
+        self._role = role
         self._signals, self._state, self._dead_letters = topics
         self._batches = batches
         self._wait_s = wait_s
@@ -63,6 +67,7 @@ class FoldTask:
         self._continuity = continuity
         self._lease = lease
         self._progress = progress
+        self._counts = counts
         self._log = log
         self._swept: tuple[int, int] | None = None
         self._another_log: set[int] = set()
@@ -135,15 +140,9 @@ class FoldTask:
         await deliver(self._app.producer, outgoing, self._log)
         for event in events:
             event.ack()
-        self._log.debug(
-            "batch",
-            topic=self._signals,
-            signals=len(events),
-            states=len(folded.states),
-            fold_ms=round(1000 * (folded_s - began_s)),
-            deliver_ms=round(1000 * (time.monotonic() - folded_s)),
-        )
         self._progress.processed(self._signals, ((e.message.partition, e.message.offset) for e in events), folded)
+        said = replace(folded, rejected=tuple(rejected))
+        self._count(len(events), said, {"fold": folded_s - began_s, "deliver": time.monotonic() - folded_s})
         for letter in rejected[:1]:
             self._log.warning(
                 "signals refused",
@@ -152,6 +151,13 @@ class FoldTask:
                 first=letter.reason,
                 detail=letter.detail,
             )
+
+    def _count(self, signals: int, folded: Folded, took_s: Mapping[str, float]) -> None:
+        self._counts.batch(self._role, signals, folded, took_s)
+        if folded.newest_ms is not None:
+            self._counts.show("watermark_delay_seconds", time.time() - folded.newest_ms / 1000, self._role)
+        took_ms = {f"{step}_ms": round(1000 * seconds) for step, seconds in took_s.items()}
+        self._log.debug("batch", topic=self._signals, signals=signals, states=len(folded.states), **took_ms)
 
     def _is_said(self, letter: DeadLetter) -> bool:
         """Say whether a refused signal is one that was committed before this worker took it up again."""
@@ -185,6 +191,7 @@ class FoldTask:
         version = self._fleet.version, self._app.consumer_generation_id
         if version == self._swept:
             return
+        self._counts.show("engines_known", len(self._fleet))
         owned = {tp.partition for tp in self._app.consumer.assignment() if tp.topic == self._signals}
         gone = [key for key in self._table.data if key not in self._fleet and self._owns(owned, key)]
         await self._delete(gone)

@@ -17,6 +17,10 @@ class Progress:
         self.refused = 0
         self.moved_at_s = time.monotonic()
 
+    def begin(self, starts: Mapping[Place, int]) -> None:
+        """Take where the owned partitions are read from."""
+        self.next_offsets.update(starts)
+
     def processed(self, topic: str, places: Iterable[tuple[int, int]], folded: Folded) -> None:
         """Note a batch that was acknowledged."""
         for partition, offset in places:

@@ -33,6 +33,9 @@ class StreamsSettings:
         data_dir: folder for Faust's own files; it is made if it is not there. Nothing that matters is kept in it.
         stall_ms: time without progress while signals wait, from which the watchdog ends the process.
         start_wait_ms: longest time that the start waits for the topics, and for the fleet to be read to its end.
+        metrics_port: where Prometheus finds the worker's metrics; 0 = nowhere. Of several workers started together
+            (`--workers`) each takes the next one.
+        metrics_host: the address that the metrics are served at.
     """
 
     window_ms: Annotated[int, Ge(1_000), Le(600_000)] = 10_000
@@ -51,6 +54,8 @@ class StreamsSettings:
     data_dir: str = ".headrace/streams"
     stall_ms: Annotated[int, Ge(5_000), Le(3_600_000)] = 60_000
     start_wait_ms: Annotated[int, Ge(1_000), Le(600_000)] = 60_000
+    metrics_port: Annotated[int, Ge(0), Le(65_535)] = 0
+    metrics_host: str = "127.0.0.1"
 
     def __post_init__(self) -> None:
         """Hold the lengths against each other.

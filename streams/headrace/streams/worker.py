@@ -10,6 +10,7 @@ whatever supervises the process starts it again.
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
@@ -26,10 +27,11 @@ from headrace.streams.continuity import Continuity
 from headrace.streams.core.keyed import KINDS, KeyedFold
 from headrace.streams.departure import COMMITTING_S, LEAVING_S, STOP_S, WRITING_S, Part, depart
 from headrace.streams.fleet_watch import FleetWatch
+from headrace.streams.lag import follow_lag
 from headrace.streams.lease import Lease, LeaseLostError
 from headrace.streams.library_logs import redirect_library_logs
 from headrace.streams.log_offsets import LogOffsets, Place
-from headrace.streams.ports import Log
+from headrace.streams.ports import Counts, Log, NoCounts
 from headrace.streams.progress import Progress
 from headrace.streams.settings import StreamsSettings
 from headrace.streams.stop_guard import STOPPED_SHORT, StopGuard
@@ -99,6 +101,8 @@ class _Worker:
         self._progress = Progress()
         self._log_offsets = LogOffsets(kafka, settings.group_id)
         self._continuity = Continuity(self._log_offsets)
+        self._counts = _counts(settings)
+        self._assigned_at_s = 0.0
 
     async def run(self, stopped: Callable[[], bool], registry: SchemaSource | None) -> None:
         reader = CompactedReader(self._kafka, (self._table[FLEET].name,), on_error=self._client_error)
@@ -147,6 +151,8 @@ class _Worker:
 
         async def assigned(_: object, assigned: Collection[Any], **__: object) -> None:
             self._progress.moved()
+            self._assigned_at_s = time.monotonic()
+            self._counts.add("assignments_total", 1)
             if self._kafka.broker == "embedded":
                 shorten_fetches(app)
             self._log.info("partitions assigned", partitions=len(self._signals_of(assigned)))
@@ -158,6 +164,8 @@ class _Worker:
             starts = await self._starts(self._signals_of(app.consumer.assignment()), folds)
             cast("Any", app.consumer).start_from(starts)
             self._continuity.begin(starts)
+            self._progress.begin(starts)
+            self._counts.show("recovery_seconds", time.monotonic() - self._assigned_at_s)
 
         app.on_rebalance_complete.connect(cast("Any", recovered), weak=False)
         app.on_partitions_revoked.connect(cast("Any", revoked), weak=False)
@@ -178,6 +186,9 @@ class _Worker:
         back = {place: committed[place] - start for place, start in starts.items() if start < committed[place]}
         if back:
             self._log.info("reading again behind what is committed", partitions=len(back), signals=sum(back.values()))
+        for role in STATE_OF:
+            again = sum(count for (topic, _), count in back.items() if topic == self._table[role].name)
+            self._counts.add("read_again_total", again, role)
         return starts
 
     def _fold(self, app: "AppT", role: str, fleet: FleetWatch | None, registry: SchemaSource | None) -> "FoldTask":
@@ -190,6 +201,7 @@ class _Worker:
             app,
             KeyedFold(KINDS[role], self._settings, self._partitions[role], registry),
             state_table(app, state, self._partitions[role]),
+            role=role,
             topics=(signals.name, state.name, self._table[DEAD_LETTERS].name),
             batches=Batches(self._settings.batch_max),
             wait_s=self._settings.batch_wait_ms / 1000,
@@ -197,6 +209,7 @@ class _Worker:
             continuity=self._continuity,
             lease=self._lease,
             progress=self._progress,
+            counts=self._counts,
             log=self._log,
         )
         app.agent(signals_topic(app, signals), name=f"fold {role}", concurrency=1)(fold.receive)
@@ -232,6 +245,7 @@ class _Worker:
                 ready = True
                 owned = self._signals_of(app.consumer.assignment())
                 self._log.info("streams ready", partitions=len(owned), pid=os.getpid())
+                parts["lag"] = asyncio.create_task(self._follow_lag(app))
             if watching is not None and watching.done():
                 if watching.result():
                     self._die(f"signals wait and nothing moved for {self._settings.stall_ms} ms", None)
@@ -240,8 +254,20 @@ class _Worker:
                 # Beside the loop: a broker that is away keeps it waiting for seconds.
                 watching = asyncio.create_task(watchdog.is_stalled(self._signals_of(app.consumer.assignment())))
             await asyncio.sleep(TICK_S)
-        folding = [task for name, task in parts.items() if name != "fleet"]
+        folding = [parts[f"fold of {role}"] for role in STATE_OF]
         await self._stop(app, folds, folding)
+
+    async def _follow_lag(self, app: "AppT") -> None:
+        if not self._settings.metrics_port:
+            return
+        roles = {self._table[role].name: role for role in STATE_OF}
+        await follow_lag(
+            self._counts,
+            self._log_offsets,
+            lambda: self._signals_of(app.consumer.assignment()),
+            self._progress.next_offsets,
+            roles,
+        )
 
     async def _stop(self, app: "AppT", folds: "list[FoldTask]", folding: "list[asyncio.Task[None]]") -> None:
         consumer: Any = app.consumer
@@ -280,6 +306,21 @@ class _Worker:
         """End at once. Faust's own way out would acknowledge what it holds."""
         self._log.error(why, error=repr(error), exc_info=error, **self._progress.counts())
         _end(FAILED)
+
+
+def _counts(settings: StreamsSettings) -> Counts:
+    """Give what counts the worker's doings: nothing, where it has no port to be asked at."""
+    if not settings.metrics_port:
+        return NoCounts()
+    from headrace.streams.metrics import Meter  # noqa: PLC0415 - the library is loaded only where it is used
+
+    meter = Meter()
+    try:
+        meter.serve(settings.metrics_host, settings.metrics_port)
+    except OSError as error:
+        at = f"{settings.metrics_host}:{settings.metrics_port}"
+        raise StreamsError(f"metrics cannot be served at {at}: {error.strerror}; see streams.metrics_port") from error
+    return meter
 
 
 def _of_topic(name: str, offsets: Mapping[Place, int]) -> dict[int, int]:

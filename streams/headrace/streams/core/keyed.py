@@ -80,11 +80,15 @@ KINDS: Mapping[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What a batch came to: the encoded state of every touched key, what was refused, and what became of the rest."""
+    """What a batch came to: the encoded state of every touched key, what was refused, and what became of the rest.
+
+    `newest_ms` is the newest event time in it, None where nothing was admitted.
+    """
 
     states: Mapping[bytes, bytes]
     rejected: tuple[DeadLetter, ...]
     outcomes: Mapping[Outcome, int]
+    newest_ms: int | None = None
 
 
 _Admitted = tuple[RawRecord, Signal]
@@ -97,6 +101,10 @@ class _Done:
     state: bytes | None
     outcomes: list[Outcome]
     rejected: list[DeadLetter] = field(default_factory=list[DeadLetter])
+
+
+def _end_ms(signal: Signal) -> int:
+    return signal.at_ms if isinstance(signal, NetworkProbe) else signal.period_end_ms
 
 
 class KeyedFold:
@@ -135,7 +143,8 @@ class KeyedFold:
             for outcome in done.outcomes:
                 outcomes[outcome] += 1
         self._bound()
-        return Folded(states, tuple(rejected), outcomes)
+        newest = max((_end_ms(own[-1][1]) for own in admitted.values()), default=None)
+        return Folded(states, tuple(rejected), outcomes, newest)
 
     def read(self, value: bytes) -> State:
         """Give the state that `fold` encoded.
