@@ -5,11 +5,27 @@ import sys
 import click
 
 from headrace.infra import commands
-from headrace.infra.command_folder import folder_of
+from headrace.infra.command_folder import CommandFolder
 from headrace.schemas.errors import HeadraceError
 
+INTERRUPTED = 130
+"""Exit status of a program that SIGINT ended, as shells count it."""
 
-@click.command(cls=folder_of(commands), context_settings={"help_option_names": ["-h", "--help"]})
+
+class Commands(CommandFolder):
+    """The sub-commands of `headrace`."""
+
+    package = commands
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the sub-command; Ctrl-C where nobody waits for it ends it in silence, with the shell's status for it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="headrace")
 def headrace() -> None:
     """Route LLM requests to GPU engines by weights that are computed, published and explained."""

@@ -4,9 +4,15 @@ import sys
 
 import click
 
-from headrace.infra.command_folder import folder_of
+from headrace.infra.command_folder import CommandFolder
 
 
-@click.group(cls=folder_of(sys.modules[__name__]))
+class ReplayCommands(CommandFolder):
+    """The sub-commands of `headrace replay`."""
+
+    package = sys.modules[__name__]
+
+
+@click.group(cls=ReplayCommands)
 def command() -> None:
     """Verify recorded snapshots, run other policies over history, and compare."""
