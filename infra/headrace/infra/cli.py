@@ -1,6 +1,8 @@
 """The `headrace` command: its sub-commands are the files of `headrace.infra.commands`, imported only when called."""
 
 import sys
+from types import ModuleType
+from typing import ClassVar
 
 import click
 
@@ -15,7 +17,7 @@ INTERRUPTED = 130
 class Commands(CommandFolder):
     """The sub-commands of `headrace`."""
 
-    package = commands
+    package: ClassVar[ModuleType] = commands
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the sub-command; Ctrl-C where nobody waits for it ends it in silence, with the shell's status for it."""

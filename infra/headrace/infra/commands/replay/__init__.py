@@ -1,6 +1,8 @@
 """`headrace replay`: history through the code that ran live. Its sub-commands are the files of this folder."""
 
 import sys
+from types import ModuleType
+from typing import ClassVar
 
 import click
 
@@ -10,7 +12,7 @@ from headrace.infra.command_folder import CommandFolder
 class ReplayCommands(CommandFolder):
     """The sub-commands of `headrace replay`."""
 
-    package = sys.modules[__name__]
+    package: ClassVar[ModuleType] = sys.modules[__name__]
 
 
 @click.group(cls=ReplayCommands)
