@@ -1,5 +1,6 @@
 """A cluster's gateway: asks its own router about every request, and learns from what the engines do.
 
+    each attempt                ->  begun and ended, with what became of it: the router's guards learn from that
     connection refused or lost  ->  the engine is down for this router at once
     each second                 ->  every engine that is down is tried again; up one round trip after it answers
 
@@ -9,6 +10,7 @@ Retries: those that the router's budget allows, never to an engine that has fail
 from collections.abc import Mapping
 
 from headrace.dataplane.decision import Decision, Outcome
+from headrace.dataplane.guards.contract import AttemptOutcome
 from headrace.dataplane.router import Router
 from headrace.infra.fleet.outcomes import Tally
 from headrace.infra.fleet.request import RETRYABLE, EngineRefusal, Request
@@ -16,6 +18,7 @@ from headrace.infra.fleet.round_trips import RoundTrip
 from headrace.infra.fleet.scenario import ClusterSpec
 
 REQUEST_CLASS = "default"
+_MEANS_FULL = frozenset({EngineRefusal.QUEUE_FULL, EngineRefusal.NO_READY_REPLICA})
 _MEANS_DOWN = frozenset(
     {EngineRefusal.CONNECTION_REFUSED, EngineRefusal.CONNECTION_LOST, EngineRefusal.BROKEN_OFF},
 )
@@ -34,6 +37,8 @@ class Gateway:
         self.surge = 1.0
         self._model = model
         self._tally = tally
+        self._under_way: dict[int, tuple[Decision, int]] = {}
+        """By request: what was decided for its attempt, and when that was sent. As many as are under way."""
 
     def choose(self, request: Request, failed_before: tuple[str, ...], now_ms: int) -> Decision:
         """Ask the router; counts what it says about an engine whose death it was told of (it must never)."""
@@ -43,7 +48,23 @@ class Gateway:
             self._tally.attempts += 1
             if decision.engine_id in self.known_down:
                 self._tally.routed_to_known_dead += 1
+            self.router.begin(self._model, REQUEST_CLASS, decision, now_ms=now_ms)
+            self._under_way[request.number] = decision, now_ms
         return decision
+
+    def answered(self, request: Request, since_first_token_s: float, now_ms: int) -> None:
+        """Take note that an attempt was answered in full, and how long ago its first token came."""
+        self._end(request, AttemptOutcome.OK, since_first_token_s, now_ms)
+
+    def turned_away(self, request: Request, reason: EngineRefusal, now_ms: int) -> None:
+        """Take note that an engine did not take an attempt, or did not finish it."""
+        full = reason in _MEANS_FULL
+        self._end(request, AttemptOutcome.REJECTED if full else AttemptOutcome.ERROR, None, now_ms)
+
+    def _end(self, request: Request, outcome: AttemptOutcome, since_first_token_s: float | None, now_ms: int) -> None:
+        decision, sent_ms = self._under_way.pop(request.number)
+        ttft_s = None if since_first_token_s is None else (now_ms - sent_ms) / 1000 - since_first_token_s
+        self.router.end(self._model, REQUEST_CLASS, decision, outcome, ttft_s=ttft_s, now_ms=now_ms)
 
     def may_retry(self, tried: tuple[str, ...], reason: EngineRefusal) -> bool:
         """Say whether a request that an engine did not serve may be sent to another one; spends the budget."""

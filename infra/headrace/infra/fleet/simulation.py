@@ -172,6 +172,7 @@ class Simulation:
         latency_s = self.timeline.now_s - request.arrived_s
         ttft_s = admitted.first_token_s + attempt.round_trip_s / 2 - request.arrived_s
         tries = 1 + len(attempt.failed_before)
+        self.gateways[request.cluster].answered(request, latency_s - ttft_s, self.now_ms)
         self._end(request, Ended(Kind.ANSWERED, "OK", attempt.engine_id, latency_s, ttft_s, tries))
 
     def _tell_later(self, gateway: Gateway, attempt: Attempt, reason: EngineRefusal) -> None:
@@ -180,6 +181,7 @@ class Simulation:
 
     def _turned_away(self, gateway: Gateway, attempt: Attempt, reason: EngineRefusal) -> None:
         gateway.learn(attempt.engine_id, reason)
+        gateway.turned_away(attempt.request, reason, self.now_ms)
         failed = (*attempt.failed_before, attempt.engine_id)
         if gateway.may_retry(failed, reason):
             self._send(gateway, attempt.request, failed, reason)
@@ -258,8 +260,9 @@ class Simulation:
             self.timeline.at(self.timeline.now_s + rtt_s, partial(self._reprobe, gateway, engine_id))
 
     def _report_demand(self) -> None:
-        for gateway in self.gateways.values() if self.reports_demand else ():
-            for demand in gateway.router.demand.close(self.now_ms):
+        for gateway in self.gateways.values():
+            gateway.router.latencies.close(self.now_ms)  # engines tell their own; what gateways see goes nowhere here
+            for demand in gateway.router.demand.close(self.now_ms) if self.reports_demand else ():
                 self._sink.put(SIGNALS_DEMAND, demand, self.now_ms)
 
     def _reprobe(self, gateway: Gateway, engine_id: str) -> None:
