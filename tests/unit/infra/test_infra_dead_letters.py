@@ -72,5 +72,8 @@ def test_what_cannot_be_asked_for_is_refused_with_the_nearest() -> None:
         "--reason is 'UNKNOWN_ENGIN'; the nearest is UNKNOWN_ENGINE",
         "--since is '812'; expected an age (30s, 5m, 2h, 1d) or an ISO 8601 instant",
     )
-    with pytest.raises(InvalidInputError, match="dead-letters"):
+    with pytest.raises(InvalidInputError, match="dead-letters") as caught:
         parse_choice((), (), "yesterday", 0)
+    assert caught.value.problems == (
+        "--since is 'yesterday'; expected an age (30s, 5m, 2h, 1d) or an ISO 8601 instant",
+    )

@@ -36,10 +36,11 @@ def parse_choice(topics: tuple[str, ...], reasons: tuple[str, ...], since: str |
         f"--reason is {text!r}; {nearest(text.upper(), known)}" for text in reasons if text.upper() not in known
     ]
     since_ms = 0
-    if since is not None and since.isascii() and since.isdigit():
-        problems.append(f"--since is {since!r}; expected an age (30s, 5m, 2h, 1d) or an ISO 8601 instant")
-    elif since is not None:
-        since_ms = parse_since(since, now_ms, "dead-letters").at_ms
+    if since is not None:
+        try:
+            since_ms = parse_since(since, now_ms, "dead-letters", versions=False).at_ms
+        except InvalidInputError as error:
+            problems += error.problems
     if problems:
         raise InvalidInputError("dead-letters", tuple(problems))
     return Choice(frozenset(topics), frozenset(RejectReason(text.upper()) for text in reasons), since_ms)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from headrace.dataplane.decision import Outcome
 from headrace.infra.gateway.core.decision_header import DecisionHeader
-from headrace.infra.request_why.sentences import excluded_words, of_excluded, of_target
+from headrace.infra.request_why.sentences import excluded_words, of_excluded, of_target, with_reason
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.weights import PPM, RouteWeights, Snapshot, Target
 
@@ -107,7 +107,7 @@ def _of_route(route: RouteWeights, header: DecisionHeader, asked: Asked, alias: 
         return
     others = sorted((t for t in route.targets if t is not chosen), key=lambda t: (-t.weight_ppm, t.engine_id))[:3]
     for target in others:
-        yield f"{target.engine_id} has {target.weight_ppm / PPM:.2%}: {target.sentence} ({target.reason})."
+        yield f"{target.engine_id} has {target.weight_ppm / PPM:.2%}: {with_reason(target.sentence, target.reason)}."
     yield from excluded_words(route)
 
 
@@ -122,10 +122,10 @@ def _rather(route: RouteWeights, chosen: Target, name: str) -> str:
         return f"It did go to {name}."
     gap = _gap_words(chosen, other)
     if other.weight_ppm == 0:
-        return f"Not to {other.engine_id}, which has no weight: {other.sentence} ({other.reason}){gap}."
+        return f"Not to {other.engine_id}, which has no weight: {with_reason(other.sentence, other.reason)}{gap}."
     return (
-        f"Not to {other.engine_id}, which has {other.weight_ppm / PPM:.2%} of the sessions: {other.sentence} "
-        f"({other.reason}){gap}. Which ones these are, the hash of the key decides."
+        f"Not to {other.engine_id}, which has {other.weight_ppm / PPM:.2%} of the sessions: "
+        f"{with_reason(other.sentence, other.reason)}{gap}. Which ones these are, the hash of the key decides."
     )
 
 

@@ -20,7 +20,7 @@ from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.slot_table import slot_table
 from headrace.infra.gateway.core.decision_header import DecisionHeader, engine_alias
 from headrace.infra.request_why.reasons import reason_sentence
-from headrace.infra.request_why.sentences import excluded_words, of_excluded, of_target
+from headrace.infra.request_why.sentences import excluded_words, of_excluded, of_target, with_reason
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.weights import PPM, RouteWeights, Target
 
@@ -107,22 +107,21 @@ def _why(weights: RouteWeights, table: RouteTable, decision: Decision, slot: int
 
 def _others(weights: RouteWeights, chosen: Target) -> list[str]:
     others = sorted((t for t in weights.targets if t is not chosen), key=lambda t: -t.weight_ppm)[:3]
-    return [f"{t.engine_id} has {t.weight_ppm / PPM:.2%}: {t.sentence} ({t.reason})." for t in others] + excluded_words(
-        weights
-    )
+    told = [f"{t.engine_id} has {t.weight_ppm / PPM:.2%}: {with_reason(t.sentence, t.reason)}." for t in others]
+    return told + excluded_words(weights)
 
 
 def _rather(weights: RouteWeights, table: RouteTable, slot: int, chosen: Target, other: str) -> str:
     if other == chosen.engine_id:
-        return f"It did go to {other}."
+        return f"By these weights it does go to {other}."
     for excluded in weights.excluded:
         if excluded.engine_id == other:
             return f"Not to {of_excluded(excluded)}"
     (target,) = (t for t in weights.targets if t.engine_id == other)
     needed = weight_needed(table, slot, other)
     return (
-        f"Not to {other}, which has {target.weight_ppm / PPM:.2%} ({target.sentence}; {target.reason}) and does not "
-        f"hold this slot. It would with about {needed:.2%}, the others' weights in proportion."
+        f"Not to {other}, which has {target.weight_ppm / PPM:.2%} ({with_reason(target.sentence, target.reason)}) "
+        f"and does not hold this slot. It would with about {needed:.2%}, the others' weights in proportion."
     )
 
 

@@ -24,21 +24,25 @@ class Since:
         return commit.version >= self.version and commit.tick_ms >= self.at_ms
 
 
-def parse_since(text: str, now_ms: int, command: str = "tail") -> Since:
-    """Read a version, an age before `now_ms`, or an ISO 8601 instant, for a command.
+def parse_since(
+    text: str, now_ms: int, command: str = "tail", *, option: str = "--since", versions: bool = True
+) -> Since:
+    """Read a version (where a command knows `versions`), an age before `now_ms`, or an ISO 8601 instant.
 
     Raises:
         InvalidInputError: it is none of them.
     """
-    if text.isascii() and text.isdigit():
+    if versions and text.isascii() and text.isdigit():
         return Since(text, version=int(text))
     age = _AGE.fullmatch(text)
     if age is not None:
         return Since(text, at_ms=now_ms - round(float(age[1]) * _UNIT_MS[age[2]]))
     try:
-        instant = datetime.fromisoformat(text)
+        # "20260102" is a date to ISO 8601, and a slip of the pen to whoever meant a version.
+        instant = datetime.fromisoformat("" if text.isdigit() else text)
     except ValueError:
-        problem = f"--since is {text!r}; expected a version (812), an age (30s, 5m, 2h, 1d) or an ISO 8601 instant"
+        version = "a version (812), " if versions else ""
+        problem = f"{option} is {text!r}; expected {version}an age (30s, 5m, 2h, 1d) or an ISO 8601 instant"
         raise InvalidInputError(command, (problem,)) from None
     if instant.tzinfo is None:
         instant = instant.replace(tzinfo=UTC)
