@@ -7,8 +7,8 @@
     TTFT, TBOT = slowness x profile(served / capacity), TTFT + wait
 
 A fluid has no chance in it: queues that come of bursts shorter than a tick are not in it, below the wall there is none.
-An engine that is dead, silent beyond its time, or without replicas has no capacity: all that is sent to it is refused,
-and its backlog is lost.
+An engine that is dead, silent beyond its time, or without replicas has no capacity, and its backlog is lost: what is
+sent there all the same is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,13 +61,24 @@ class Behaviour:
     unmeasured: npt.NDArray[np.bool_]
 
 
-def engines_of(problem: Problem, numbers: Ints, count: int, slowness: Slowness, tokens: Mapping[str, float]) -> Engines:
-    """Give a problem's engines as arrays over `count` numbers; `numbers` are those of the problem's engines."""
+def engines_of(
+    problem: Problem, numbers: Ints, slowness: Slowness, tokens: Mapping[str, float], gone: frozenset[str]
+) -> Engines:
+    """Give a problem's engines as arrays over all numbers.
+
+    Args:
+        problem: the tick's.
+        numbers: of the problem's engines, in its order, and last how many numbers there are.
+        slowness: of engines.
+        tokens: mean tokens of an answer by model, where known.
+        gone: engines that were dead, though the problem has them in.
+    """
+    count = int(numbers[-1])
     capacity, slow, length = np.zeros(count), np.ones(count), np.zeros(count)
     of_profile: dict[str, list[int]] = {}
-    for number, engine in zip(numbers.tolist(), problem.engines, strict=True):
+    for number, engine in zip(numbers[:-1].tolist(), problem.engines, strict=True):
         profile = problem.profiles.get(engine.profile_id)
-        if profile is None or is_gone(engine):
+        if profile is None or is_gone(engine) or engine.engine_id in gone:
             continue
         slow[number] = slowness.of(engine.engine_id)
         capacity[number] = engine.ready_replicas * engine.capacity_rps_per_replica / slow[number]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from headrace.replay.score.latency_mass import Floats
 from headrace.schemas.weights import PPM, RouteWeights, Snapshot
-from headrace.solver.core.problem import Engine, Problem
+from headrace.solver.core.problem import Problem
 
 if TYPE_CHECKING:
     from headrace.schemas.ids import RouteKey
@@ -112,9 +112,10 @@ def demand_of(problem: Problem, routes: Sequence[RouteWeights]) -> Floats:
     return np.array([asked.get(route.route, 0.0) for route in routes], dtype=np.float64)
 
 
-def engines_by_number(problem: Problem, numbers: Numbers) -> tuple[Ints, tuple[Engine, ...]]:
-    """Give the number of each of the problem's engines, in its order."""
-    return np.array([numbers.of(e.engine_id) for e in problem.engines], dtype=np.int64), problem.engines
+def engine_numbers(problem: Problem, numbers: Numbers) -> Ints:
+    """Give the number of each of the problem's engines, in its order, and last how many numbers there are."""
+    known = [numbers.of(e.engine_id) for e in problem.engines]
+    return np.array([*known, len(numbers.ids)], dtype=np.int64)
 
 
 def _round_trips(part: _Part, links: Links) -> Floats:

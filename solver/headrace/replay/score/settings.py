@@ -24,6 +24,7 @@ class ScoreSettings:
         fewest_effective: effective sample size below which an off-policy estimate is refused.
         reversal_ppm: a change of weight smaller than this has no direction.
         slow_above: measured over predicted above which an engine counts as slow, not its profile as off.
+        hindsight_s: how much later an engine may turn out to have been dead.
         gap_periods: ticks further apart than this many periods leave a gap that is not scored.
     """
 
@@ -40,4 +41,5 @@ class ScoreSettings:
     fewest_effective: Annotated[float, Ge(1), Le(1e9)] = 100.0
     reversal_ppm: Annotated[int, Ge(0), Le(1_000_000)] = 10_000
     slow_above: Annotated[float, Gt(1), Le(100)] = 1.3
+    hindsight_s: Annotated[float, Ge(0), Le(600)] = 60.0
     gap_periods: Annotated[float, Gt(1), Le(1e6)] = 20.0

@@ -1,4 +1,4 @@
-"""One variant's ticks -> its score. Streaming: a tick stands until the next one comes, and is then forgotten.
+"""One variant's ticks -> its score. Streaming: a tick waits for hindsight, stands until the next one, is forgotten.
 
     seconds of a tick = time to the next one; of the last, its snapshot's period
     a gap             = ticks further apart than `gap_periods` periods: only one period of it is scored
@@ -15,10 +15,11 @@ from headrace.replay.core.played import PlayedTick
 from headrace.replay.score.bins import Bin, Bins, Pair, added
 from headrace.replay.score.fleet_model import engines_of
 from headrace.replay.score.groups import KINDS, Cells, Groups
+from headrace.replay.score.hindsight import Hindsight
 from headrace.replay.score.latency_mass import CELLS, Floats, Ints, cells_of, mass_of, no_mass
 from headrace.replay.score.measured import NOTHING_MEASURED, MeasuredFleet
 from headrace.replay.score.movement import Reversals, moved_share
-from headrace.replay.score.placement import Numbers, Placement, Placer, demand_of, engines_by_number
+from headrace.replay.score.placement import Numbers, Placement, Placer, demand_of, engine_numbers
 from headrace.replay.score.settings import ScoreSettings
 from headrace.replay.score.slowness import Slowness
 from headrace.replay.score.sums import Of, no_sums
@@ -70,7 +71,9 @@ class VariantScorer:
         self._slow: dict[str, float] = {}
         self._ticks = 0
         self._from_ms = self._to_ms = 0
-        self._standing: PlayedTick | None = None
+        self._hindsight = Hindsight(round(1000 * self._settings.hindsight_s))
+        self._newest_ms: int | None = None
+        self._standing: tuple[PlayedTick, frozenset[str]] | None = None
         self._before: Snapshot | None = None
         self._policy = ""
 
@@ -80,20 +83,18 @@ class VariantScorer:
         Raises:
             ValueError: it is not later than the one before.
         """
-        last = self._standing
-        if last is None:
-            self._from_ms = tick.now_ms
-        else:
-            if tick.now_ms <= last.now_ms:
-                raise ValueError(f"now_ms is {tick.now_ms}; the tick before is at {last.now_ms}")
-            self._stand(last, tick.now_ms - last.now_ms)
-            self._before = last.snapshot
-        self._standing = tick
+        if self._newest_ms is not None and tick.now_ms <= self._newest_ms:
+            raise ValueError(f"now_ms is {tick.now_ms}; the tick before is at {self._newest_ms}")
+        self._newest_ms = tick.now_ms
+        for known, gone in self._hindsight.add(tick):
+            self._next(known, gone)
 
     def finish(self) -> VariantScore:
         """Let the last tick stand for its period, and give the score. Of no tick, a score of nothing."""
+        for known, gone in self._hindsight.rest():
+            self._next(known, gone)
         if self._standing is not None:
-            self._stand(self._standing, self._standing.snapshot.commit.period_ms)
+            self._stand(*self._standing, self._standing[0].snapshot.commit.period_ms)
             self._standing = None
         return VariantScore(
             name=self._name,
@@ -125,7 +126,16 @@ class VariantScorer:
         error = self._settings.profile_error
         return 1.0, 1.0 + error, 1.0 - error
 
-    def _stand(self, tick: PlayedTick, span_ms: int) -> None:
+    def _next(self, tick: PlayedTick, gone: frozenset[str]) -> None:
+        if self._standing is None:
+            self._from_ms = tick.now_ms
+        else:
+            last = self._standing[0]
+            self._stand(*self._standing, tick.now_ms - last.now_ms)
+            self._before = last.snapshot
+        self._standing = (tick, gone)
+
+    def _stand(self, tick: PlayedTick, gone: frozenset[str], span_ms: int) -> None:
         period_ms = max(tick.snapshot.commit.period_ms, 1)
         missing_ms = span_ms - period_ms if span_ms > self._settings.gap_periods * period_ms else 0
         seconds = (span_ms - missing_ms) / 1000.0
@@ -138,8 +148,8 @@ class VariantScorer:
         for engine in self._slowness.slow:
             self._slow[engine] = self._slow.get(engine, 0.0) + seconds
         placement = self._placer.place(tick.problem, tick.snapshot)
-        numbers, _ = engines_by_number(tick.problem, self._numbers)
-        engines = engines_of(tick.problem, numbers, len(self._numbers.ids), self._slowness, self._tokens)
+        numbers = engine_numbers(tick.problem, self._numbers)
+        engines = engines_of(tick.problem, numbers, self._slowness, self._tokens, gone)
         demand = demand_of(tick.problem, placement.routes)
         cold = np.array([self._warmth.pass_time(route.key, seconds) for route in placement.routes])
         self._watch(placement, demand)

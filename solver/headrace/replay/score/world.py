@@ -2,6 +2,7 @@
 
     offered[r] = demand + retries of the tick before         sent[p] = offered[r] (1 - shed[r]) share[p]
     refused[p] = sent[p] x refused share of its engine       retried at the next tick: at most retry ratio x demand[r]
+    a data plane goes round an engine that does not answer: its share falls to the route's others, by their weights
     end to end = network + wait + TTFT + cold x idle TTFT + factor x tokens x TBOT
 
 Retries are the route's again, by the same weights: an engine that is full is met once more as often as its weight says.
@@ -63,8 +64,9 @@ class World:
         """
         retrying = np.array([self._retrying.get(r.key, 0.0) for r in placement.routes]) if self._retrying else 0.0
         offered = demand + retrying
-        shed_ratio = self._shed(placement, len(demand))
-        sent = (offered * (1.0 - shed_ratio))[placement.route] * placement.share
+        share = _going_round(placement, engines, len(demand))
+        shed_ratio = np.where(add_up(placement.route, share, len(demand)) > 0.0, placement.shed, 1.0)
+        sent = (offered * (1.0 - shed_ratio))[placement.route] * share
         load = add_up(placement.engine, sent, engines.count)
         behaviour = self._model.step(engines, load, seconds)
         refused = sent * behaviour.refused_share[placement.engine]
@@ -93,7 +95,10 @@ class World:
             cold=cold_p * served,
         )
 
-    def _shed(self, placement: Placement, routes: int) -> Floats:
-        """Give each route's shed ratio; a route without any weight refuses all."""
-        weighed = add_up(placement.route, placement.share, routes)
-        return np.where(weighed > 0.0, placement.shed, 1.0)
+
+def _going_round(placement: Placement, engines: Engines, routes: int) -> Floats:
+    """Give the shares as data planes use them, (P,): none of engines that are gone; all 0 where nobody is left."""
+    there = np.where(engines.capacity[placement.engine] > 0.0, placement.share, 0.0)
+    left = add_up(placement.route, there, routes)
+    whole: Floats = there / np.where(left > 0.0, left, 1.0)[placement.route]
+    return whole
