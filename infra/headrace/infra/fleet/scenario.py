@@ -1,10 +1,14 @@
 """What a simulation is of: clusters with their mean rates, engines with replicas and curves, all at real places."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+
+from numpy.random import Generator
 
 from headrace.infra.fleet.curves import MeasuredCurve, ReplicaCurve, replica_curve
 from headrace.infra.fleet.engine import EngineTimes
 from headrace.infra.fleet.script import Names
+from headrace.infra.fleet.trace import Arrival, arrivals, azure_conversation
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
 from headrace.solver.core.profile.fit_profile import fit_profile
 from headrace.solver.core.profile.load_test import LoadStage, ProfileLabels
@@ -29,6 +33,16 @@ class EngineSetup:
     curve: ReplicaCurve
 
 
+Tokens = tuple[float, float]
+Arrivals = Callable[[ClusterSpec, Tokens, Generator], Iterator[Arrival]]
+"""(cluster, mean input and output tokens, dice) -> its arrivals, endless or not."""
+
+
+def azure_arrivals(cluster: ClusterSpec, tokens: Tokens, dice: Generator) -> Iterator[Arrival]:
+    """Give the arrivals of the trace that ships, endless."""
+    return arrivals(azure_conversation(), cluster.name, cluster.trace_start, tokens, dice)
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """A whole fleet. One model, one request class `default`; sites are AWS regions."""
@@ -38,9 +52,10 @@ class Scenario:
     clusters: tuple[ClusterSpec, ...]
     engines: tuple[EngineSetup, ...]
     profiles: tuple[LatencyProfile, ...]
-    mean_tokens: tuple[float, float]
+    mean_tokens: Tokens
     times: EngineTimes = field(default_factory=EngineTimes)
     default_script: str = ""
+    arrivals: Arrivals = azure_arrivals
 
     @property
     def names(self) -> Names:

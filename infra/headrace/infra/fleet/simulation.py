@@ -28,7 +28,7 @@ from headrace.infra.fleet.scenario import Scenario
 from headrace.infra.fleet.script import Timed
 from headrace.infra.fleet.sink import Sink
 from headrace.infra.fleet.timeline import Timeline
-from headrace.infra.fleet.trace import Arrival, arrivals, azure_conversation
+from headrace.infra.fleet.trace import Arrival
 from headrace.schemas.signals import EngineStatus, Health, NetworkProbe
 from headrace.schemas.topics import SIGNALS_DEMAND, SIGNALS_ENGINE, SIGNALS_NETWORK
 
@@ -83,9 +83,7 @@ class Simulation:
             links = {site: round_trip(spec.region, site, d) for site, d in zip(sites, link_dice, strict=True)}
             router = routers[spec.name]
             self.gateways[spec.name] = Gateway(spec, scenario.model, router, links, self.tally)
-            self._coming[spec.name] = arrivals(
-                azure_conversation(), spec.name, spec.trace_start, scenario.mean_tokens, session_dice
-            )
+            self._coming[spec.name] = scenario.arrivals(spec, scenario.mean_tokens, session_dice)
         self._begin_periods(rng)
 
     @property
@@ -113,7 +111,9 @@ class Simulation:
     # --- requests ---------------------------------------------------------------------------------------------------
 
     def _schedule_arrival(self, gateway: Gateway, coming: Iterator[Arrival]) -> None:
-        arrival = next(coming)
+        arrival = next(coming, None)
+        if arrival is None:
+            return
         gap_s = arrival.gap / (gateway.spec.rate_rps * gateway.surge)
         self.timeline.at(self.timeline.now_s + gap_s, partial(self._arrive, gateway, arrival, coming))
 
