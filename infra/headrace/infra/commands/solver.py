@@ -18,21 +18,33 @@ if TYPE_CHECKING:
     show_default=True,
     help="debug tells every tick, info those that moved something.",
 )
+@click.option("--shadow", metavar="POLICY", help="Only look on, by another policy: lp:move_price_ms=50.")
 @config_options
-def command(*, config: Config, log_level: str) -> None:
+def command(*, config: Config, log_level: str, shadow: str | None) -> None:
     """Run the solver until it is stopped (SIGTERM, SIGINT). Logs JSON lines to standard error.
 
     A second one stands by and takes over when the first ends, unless solver.leader_election is off: then the one
     started last takes over at once, and the one before it ends with status 1.
 
+    With --shadow it decides from the same inputs by another policy, beginning at the live weights, and writes snapshots
+    of mode SHADOW to a topic of their own, by which nobody routes: `headrace replay compare` holds them against the
+    live ones.
+
     Example: headrace solver --set solver.period_ms=250
     """
     from headrace.infra.log_lines import open_log
     from headrace.infra.stopping import stop_on_signals
-    from headrace.solver.serve import make_worker
+    from headrace.solver.serve import make_shadow, make_worker
 
-    stopped = stop_on_signals()
-    make_worker(config.kafka, config.topics, config.solver, open_log(log_level), _registry(config)).run(stopped)
+    log, registry = open_log(log_level), _registry(config)
+    if shadow is None:
+        worker = make_worker(config.kafka, config.topics, config.solver, log, registry)
+    else:
+        from headrace.replay.core.variant import parse_variants
+
+        (variant,) = parse_variants((shadow,), (), config.solver)
+        worker = make_shadow(config.kafka, config.topics, variant.settings, log, registry)
+    worker.run(stop_on_signals())
 
 
 def _registry(config: Config) -> "SchemaSource | None":

@@ -38,6 +38,18 @@ def play_recorded(ticks: Iterable[RecordedTick], standing: Standing, known: Solv
         yield PlayedTick(commit.tick_ms, problem, tick.snapshot, tick.record)
 
 
+def rising(ticks: Iterable[PlayedTick]) -> Iterator[PlayedTick]:
+    """Give ticks whose time rises: of two of one time, as where a writer takes over, the later; none from the past."""
+    held: PlayedTick | None = None
+    for tick in ticks:
+        if held is not None and tick.now_ms > held.now_ms:
+            yield held
+        if held is None or tick.now_ms >= held.now_ms:
+            held = tick
+    if held is not None:
+        yield held
+
+
 def play(variant: Variant, ticks: Iterable[RecordedTick], standing: Standing, lp: LinearSolver) -> Iterator[PlayedTick]:
     """Give a variant's run over recorded ticks.
 

@@ -1,0 +1,59 @@
+"""`headrace replay run`: other policies over recorded history, scored against what was recorded."""
+
+import sys
+from pathlib import Path
+
+import click
+import orjson
+
+from headrace.infra.config import Config, config_options
+
+INTERRUPTED = 130
+
+
+@click.command()
+@click.option("--policy", "policies", multiple=True, metavar="VARIANT", help="lp, proportional:k=0.1, NAME=pid:k=0.2.")
+@click.option("--dir", "folder", type=click.Path(path_type=Path, file_okay=False), help="A folder of exported history.")
+@click.option("--from", "from_text", metavar="TIME", help="Or a range on the broker: 2026-01-02T03:04Z, 2h.")
+@click.option("--to", "to_text", metavar="TIME", help="Where the range ends; now, where it is not given.")
+@click.option("--from-signals", is_flag=True, help="Fold the signals anew, and tick by each variant's own period.")
+@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Where the result goes.")
+@click.option("--processes", type=click.IntRange(1, 64), default=2, show_default=True, help="Beside each other.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@config_options
+def command(
+    *,
+    policies: tuple[str, ...],
+    folder: Path | None,
+    from_text: str | None,
+    to_text: str | None,
+    from_signals: bool,
+    out: Path,
+    processes: int,
+    as_json: bool,
+    config: Config,
+) -> None:
+    """Run each VARIANT over a range of history and compare it with the recorded run.
+
+    A variant is a policy, with settings of its own behind a colon and the recorded ones for the rest; `recorded` is the
+    recorded policy itself. --set solver.NAME=VALUE is for all of them. What a variant ran by is in OUT, with its
+    weights, the numbers and a report. Ctrl-C ends with what there is.
+
+    \b
+    headrace replay run --dir monday --policy lp --policy proportional:k=0.1 --out compared
+    headrace replay run --from 2h --policy recorded --set solver.move_price_ms=50 --out dearer
+    """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
+    from headrace.infra.replay_range import history_folder
+    from headrace.infra.replay_variants import Asked, compared, plain_runs
+
+    given = click.get_current_context().params["settings"]
+    asked = Asked(policies, tuple(text for text in given if text.startswith("solver.")), out, processes, from_signals)
+    with history_folder(config, folder, from_text, to_text) as found:
+        result = compared(asked, found, config)
+    if as_json:
+        click.echo(orjson.dumps(plain_runs(result), option=orjson.OPT_INDENT_2))
+    else:
+        for line in result.lines:
+            click.echo(line)
+    if not result.complete:
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,160 @@
+"""Variants over a folder of history, run, compared and written down: what `replay run` and `replay compare` share.
+
+    recorded  ┐
+    variant   ├─ processes ─ scores ─ comparison ─ OUT: comparison.json, report.html, one folder a variant
+    variant   ┘
+
+Each variant begins from the settings that were recorded; where history does not tell them, from the configuration.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headrace.infra.config import Config
+from headrace.infra.stopping import stop_on_signals
+from headrace.replay.core.history import HistoryError
+from headrace.replay.core.variant import RECORDED, Variant, parse_variants
+from headrace.replay.report.differences import decider, largest_differences
+from headrace.replay.report.document import Origin, document
+from headrace.replay.report.write import write_report
+from headrace.replay.runs.variants import Job, Ran, measured_in, recorded_settings, run_variants
+from headrace.replay.runs.verification_text import instant
+from headrace.replay.score.comparison import Comparison, compare
+from headrace.replay.score.measured import MeasuredFleet
+from headrace.replay.sources.folder import HistoryFolder
+from headrace.schemas.errors import InvalidInputError
+from headrace.schemas.topics import SHADOW
+from headrace.solver.glop import Glop
+
+TOLD = 4
+"""Numbers of a variant that are told in a line; all of them are in the report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command was asked for. `given` are overrides for every variant, `solver.NAME=VALUE`."""
+
+    policies: tuple[str, ...]
+    given: tuple[str, ...]
+    out: Path
+    processes: int
+    from_signals: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of it: the runs, their comparison, and what there is to say."""
+
+    runs: tuple[Ran, ...]
+    complete: bool
+    lines: tuple[str, ...]
+
+
+def compared(asked: Asked, folder: Path, config: Config) -> Result:
+    """Run the variants and compare them with the recorded run.
+
+    Raises:
+        InvalidInputError: a variant is not right; every problem of all of them is told.
+        HistoryError: the history holds nothing to run over, or OUT holds a run already.
+    """
+    history = HistoryFolder(folder)
+    base = recorded_settings(history) or config.solver
+    if not asked.policies:
+        raise InvalidInputError("variants", ("give at least one --policy, such as lp or proportional:k=0.1",))
+    variants = parse_variants(asked.policies, asked.given, base)
+    _see_out(asked.out, variants)
+    measured = measured_in(history)
+    jobs = [] if asked.from_signals or not history.ticks else [Job(folder, RECORDED, None, base, asked.out, measured)]
+    jobs += [Job(folder, v.name, v, base, asked.out, measured) for v in variants if v.name != RECORDED or not jobs]
+    return _run(asked, history, jobs, measured)
+
+
+def compared_with_shadow(asked: Asked, folder: Path, config: Config) -> Result:
+    """Compare the recorded run with the shadow that was recorded beside it.
+
+    Raises:
+        HistoryError: no shadow was recorded in the range.
+    """
+    history = HistoryFolder(folder)
+    if not history.places(SHADOW):
+        raise HistoryError("no shadow was recorded in this range: `headrace solver --shadow POLICY` writes one")
+    base = recorded_settings(history) or config.solver
+    _see_out(asked.out, ())
+    measured = measured_in(history)
+    jobs = [
+        Job(folder, RECORDED, None, base, asked.out, measured),
+        Job(folder, "shadow", None, base, asked.out, measured, SHADOW),
+    ]
+    return _run(asked, history, jobs, measured)
+
+
+def plain_runs(result: Result) -> dict[str, Any]:
+    """Give a result as JSON's types, without the numbers of the comparison: those are in comparison.json."""
+    return {
+        "complete": result.complete,
+        "variants": [
+            {
+                "name": ran.name,
+                "configuration": ran.configuration,
+                "ticks": ran.ticks,
+                "same": ran.same,
+                "digest": ran.digest,
+                "complete": ran.complete,
+            }
+            for ran in result.runs
+        ],
+    }
+
+
+def _see_out(out: Path, variants: Sequence[Variant]) -> None:
+    if out.exists() and any(out.iterdir()):
+        raise HistoryError(f"{out} is not empty; a run writes {len(variants) + 1} variants into a folder of its own")
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def _run(asked: Asked, history: HistoryFolder, jobs: Sequence[Job], measured: MeasuredFleet) -> Result:
+    stop = stop_on_signals()
+    with click.progressbar(length=max(1, history.ticks * len(jobs)), label="playing", file=sys.stderr) as bar:
+        runs = run_variants(jobs, asked.processes, bar.update, stop)
+    played = [ran for ran in runs if ran.score is not None]
+    if not played:
+        raise HistoryError("nothing could be played: the range holds no tick that is whole")
+    comparison = compare(
+        played[0].name,
+        [ran.score for ran in played if ran.score is not None],
+        measured=measured,
+        configurations={ran.name: ran.configuration for ran in played},
+    )
+    complete = len(runs) == len(jobs) and all(ran.complete for ran in runs)
+    rules = {job.name: job.known if job.variant is None else job.variant.settings for job in jobs}
+    scores = [each.score for each in comparison.variants]
+    deciders = {name: decider(settings, Glop()) for name, settings in rules.items()}
+    differences = largest_differences(scores[0], scores[1:], deciders)
+    page = write_report(document(comparison, _origin(history, asked, complete=complete), differences), asked.out)
+    return Result(tuple(runs), complete, tuple(_lines(runs, comparison, page, complete=complete)))
+
+
+def _origin(history: HistoryFolder, asked: Asked, *, complete: bool) -> Origin:
+    span = f"{instant(history.span.from_ms)} to {instant(history.span.to_ms)}"
+    source = "signals, folded anew" if asked.from_signals else "recorded ticks, at their recorded offsets and times"
+    notes = tuple(str(finding) for finding in history.findings)
+    return Origin(f"Replay of {span}", source, closed_loop=False, notes=notes, complete=complete)
+
+
+def _lines(runs: Sequence[Ran], comparison: Comparison, page: Path, *, complete: bool) -> list[str]:
+    lines: list[str] = []
+    numbers = {each.score.name: each.numbers for each in comparison.variants}
+    for ran in runs:
+        known = [told for told in numbers.get(ran.name, ()) if told.value is not None]
+        said = ", ".join(f"{told.number.label} {told.value:.4g} {told.number.unit}" for told in known[:TOLD])
+        whole = "" if ran.complete else ", stopped before the end"
+        lines.append(f"{ran.name}: {ran.ticks} ticks, {ran.same} with the recorded weights{whole}; {said}")
+    lines.append(f"report: {page}")
+    if not complete:
+        lines.append("stopped before the end: the numbers are of what was played until then")
+    return lines

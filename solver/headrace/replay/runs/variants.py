@@ -1,0 +1,207 @@
+"""Variants over a folder of history, each in a process of its own: played, scored, and written as it goes.
+
+    out/<variant>/snapshots.avro    its snapshots as the solver would have logged them
+    out/<variant>/result.json       its settings, how many ticks, and a digest of all its weights
+
+A variant depends on the history and on itself alone, so the result is the same for any number of processes. Where a
+stop is asked for, each variant ends where it is: what it has made so far is whole, and says that it is not all.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import xxhash
+
+from headrace.replay.core.history import HistoryError
+from headrace.replay.core.play import play, play_recorded, rising
+from headrace.replay.core.played import PlayedTick
+from headrace.replay.core.recorded import RecordedTick
+from headrace.replay.core.variant import Variant
+from headrace.replay.runs.pool import Desk, Pool
+from headrace.replay.runs.verification import recorded_of, standing_of
+from headrace.replay.score.measured import MeasuredFleet, measured_fleet
+from headrace.replay.score.variant import VariantScorer
+from headrace.replay.score.variant_score import VariantScore
+from headrace.replay.sources.container import ContainerWriter
+from headrace.replay.sources.folder import HistoryFolder
+from headrace.schemas.codec import SchemaSource, decode, encode
+from headrace.schemas.dead_letters import Rejected
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.state import EngineState
+from headrace.schemas.topics import SNAPSHOTS, STATE_ENGINE
+from headrace.solver.core.effective import settings_of
+from headrace.solver.glop import Glop
+from headrace.solver.settings import SolverSettings
+
+TELL_EVERY = 20
+KEYFRAME_TICKS = 600
+"""A variant's log has every route this often, so that a reader may begin anywhere near."""
+RESULT = "result.json"
+LOG = "snapshots.avro"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One variant over one folder; `variant` None plays what was recorded.
+
+    `role` says whose recorded ticks: the live solver's, or a shadow's.
+    """
+
+    folder: Path
+    name: str
+    variant: Variant | None
+    known: SolverSettings
+    out: Path
+    measured: MeasuredFleet
+    role: str = SNAPSHOTS
+    registry: SchemaSource | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a variant's run came to.
+
+    Attributes:
+        name: of the variant.
+        configuration: every setting that it ran by.
+        ticks: how many it played.
+        same: how many of them have the recorded weights, route for route.
+        digest: over all its weights, in order: the same digest, the same weights.
+        complete: whether it came to the range's end.
+        score: how users would have fared; None where nothing was played.
+    """
+
+    name: str
+    configuration: dict[str, Any]
+    ticks: int
+    same: int
+    digest: str
+    complete: bool
+    score: VariantScore | None
+
+
+def run_variants(
+    jobs: Sequence[Job], processes: int, told: Callable[[int], None], asked: Callable[[], bool]
+) -> list[Ran]:
+    """Run every job, at most `processes` beside each other; gives their results in the order of the jobs."""
+    return Pool(run_variant, told, asked).run(jobs, processes)
+
+
+def run_variant(job: Job, desk: Desk) -> Ran:
+    """Play one variant, score it, and write down what it decided."""
+    recorded: dict[int, str] = {}
+    scorer, digest = VariantScorer(job.name, measured=job.measured), xxhash.xxh3_128()
+    ticks, same, untold, complete = 0, 0, 0, True
+    with _Log(job.out / folder_name(job.name) / LOG) as log:
+        for tick in rising(_played(job, recorded)):
+            if desk.asked():
+                complete = False
+                break
+            scorer.add(tick)
+            log.add(tick)
+            commit = tick.snapshot.commit
+            digest.update(f"{commit.tick_ms} {commit.digest}\n".encode())
+            ticks, untold = ticks + 1, untold + 1
+            same += recorded.get(commit.tick_ms) == commit.digest
+            if untold == TELL_EVERY:
+                desk.tell(untold)
+                untold = 0
+    desk.tell(untold)
+    settings = job.known if job.variant is None else job.variant.settings
+    ran = Ran(
+        job.name,
+        dataclasses.asdict(settings),
+        ticks,
+        same,
+        digest.hexdigest(),
+        complete,
+        scorer.finish() if ticks else None,
+    )
+    _write_result(job.out / folder_name(job.name) / RESULT, ran)
+    return ran
+
+
+def recorded_settings(history: HistoryFolder) -> SolverSettings | None:
+    """Give the settings in force at the first recorded tick; None where history does not tell."""
+    for tick in recorded_of(history).ticks(history.span):
+        return None if tick.settings_text is None else settings_of(tick.settings_text)
+    return None
+
+
+def measured_in(history: HistoryFolder) -> MeasuredFleet:
+    """Give what the engines' states of the range show of the fleet."""
+    return measured_fleet(_engine_states(history))
+
+
+def folder_name(name: str) -> str:
+    """Give a variant's name as a folder may be called."""
+    return re.sub(r"[^A-Za-z0-9._=-]+", "_", name)
+
+
+def _engine_states(history: HistoryFolder) -> Iterator[EngineState]:
+    for place in history.places(STATE_ENGINE):
+        for record in history.read(place):
+            if record.timestamp_ms in history.span and record.value is not None:
+                state = decode(EngineState, record.value, record.headers)
+                if not isinstance(state, Rejected):
+                    yield state
+
+
+def _played(job: Job, recorded: dict[int, str]) -> Iterator[PlayedTick]:
+    history = HistoryFolder(job.folder)
+    standing = standing_of(history, job.registry)
+    ticks = _noted(recorded_of(history, job.role).ticks(history.span), recorded)
+    if job.variant is None:
+        return play_recorded(ticks, standing, job.known)
+    return play(job.variant, ticks, standing, Glop(threads=1))
+
+
+def _noted(ticks: Iterator[RecordedTick], recorded: dict[int, str]) -> Iterator[RecordedTick]:
+    """Keep the digest of the newest recorded tick, for whoever wants to know whether a variant's is the same."""
+    for tick in ticks:
+        commit = tick.snapshot.commit
+        recorded.pop(next(iter(recorded), 0), None) if len(recorded) > KEYFRAME_TICKS else None
+        recorded[commit.tick_ms] = commit.digest
+        yield tick
+
+
+class _Log:
+    """A variant's snapshots as a log."""
+
+    def __init__(self, path: Path) -> None:
+        if path.exists():
+            raise HistoryError(f"{path} is there already; a run writes into a folder of its own")
+        self._place = "snapshots", 0
+        self._writer = ContainerWriter(path, self._place)
+        self._offset = 0
+        self._ticks = 0
+
+    def __enter__(self) -> "_Log":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+    def add(self, tick: PlayedTick) -> None:
+        """Write what a tick changed, or every route at a keyframe, and the commit last."""
+        commit = tick.snapshot.commit
+        routes = {route.key: route for route in tick.snapshot.routes}
+        keys = routes.keys() if self._ticks % KEYFRAME_TICKS == 0 else {key.encode() for key in commit.changed}
+        for key in sorted(keys):
+            self._put(commit.tick_ms, key, encode(routes[key]) if key in routes else None)
+        self._put(commit.tick_ms, commit.key, encode(commit))
+        self._ticks += 1
+
+    def _put(self, at_ms: int, key: bytes, value: bytes | None) -> None:
+        self._writer.write(RawRecord(*self._place, self._offset, at_ms, key, value))
+        self._offset += 1
+
+
+def _write_result(path: Path, ran: Ran) -> None:
+    plain = {field.name: getattr(ran, field.name) for field in dataclasses.fields(ran) if field.name != "score"}
+    path.write_bytes(orjson.dumps(plain, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n")
