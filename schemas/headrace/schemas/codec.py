@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, TypeVar, cast
 
 import fastavro
 
+from headrace.schemas.avro_reader import reader_of
 from headrace.schemas.avro_schemas import AvroSchema, by_fingerprint, fingerprint, parse, raw_schema, schema
 from headrace.schemas.dead_letters import Rejected, RejectReason
 from headrace.schemas.errors import HeadraceError
@@ -128,18 +129,19 @@ def must(outcome: R | Rejected) -> R:
 def _read(expected: type[R], writer: AvroSchema, value: bytes, start: int) -> R | Rejected:
     if str(writer["name"]).rpartition(".")[2] != expected.__name__:
         return Rejected(RejectReason.WRONG_RECORD, f"value is a {writer['name']}; expected {expected.__name__}")
-    current = schema(expected.__name__)
-    body = io.BytesIO(value)
-    body.seek(start)
     try:
-        # Without a reader schema fastavro skips schema resolution, three times faster: the usual case.
-        plain = fastavro.schemaless_reader(body, writer, None if writer is current else current)
-        record = from_plain(expected, cast("dict[str, Any]", plain))
+        if writer is schema(expected.__name__):
+            record, end = reader_of(cast("type", expected))(value, start)
+        else:
+            body = io.BytesIO(value)
+            body.seek(start)
+            plain = fastavro.schemaless_reader(body, writer, schema(expected.__name__))
+            record, end = from_plain(expected, cast("dict[str, Any]", plain)), body.tell()
     except Exception as error:  # noqa: BLE001 - hostile bytes raise nearly anything inside an Avro reader
         return Rejected(RejectReason.MALFORMED, f"no {expected.__name__}: {type(error).__name__}: {error}"[:300])
-    if body.tell() != len(value):
-        return Rejected(RejectReason.MALFORMED, f"{len(value) - body.tell()} bytes follow the {expected.__name__}")
-    return record
+    if end != len(value):
+        return Rejected(RejectReason.MALFORMED, f"{len(value) - end} bytes follow the {expected.__name__}")
+    return cast("R", record)
 
 
 def _writer_schema(

@@ -31,7 +31,7 @@ def from_plain(record_type: type[R], plain: Mapping[str, Any]) -> R:
     return cast("R", _reader(record_type)(plain))
 
 
-def _item_type(hint: object) -> tuple[Any, bool]:
+def item_type(hint: object) -> tuple[Any, bool]:
     """Split `X | None` and `tuple[X, ...]` into the type inside and whether it is a sequence."""
     if isinstance(hint, UnionType):
         hint = next(part for part in typing.get_args(hint) if part is not type(None))
@@ -45,7 +45,7 @@ def _writer(record_type: type) -> Callable[[Any], dict[str, Any]]:
         return _writers[record_type]
     fields: list[tuple[str, Callable[[Any], Any] | None]] = []
     for name, hint in typing.get_type_hints(record_type).items():
-        inner, many = _item_type(hint)
+        inner, many = item_type(hint)
         if dataclasses.is_dataclass(inner):
             convert = _writer(cast("type", inner))
             listed: Callable[[Any], Any] = partial(_list_of, convert)
@@ -69,7 +69,7 @@ def _reader(record_type: type) -> Callable[[Mapping[str, Any]], Any]:
     fields: list[tuple[str, Callable[[Any], Any] | None]] = []
     defaults = {f.name: f.default for f in dataclasses.fields(record_type) if f.default is not dataclasses.MISSING}
     for name, hint in typing.get_type_hints(record_type).items():
-        inner, many = _item_type(hint)
+        inner, many = item_type(hint)
         convert: Callable[[Any], Any] | None = None
         if dataclasses.is_dataclass(inner):
             convert = _reader(cast("type", inner))
