@@ -28,6 +28,7 @@ from headrace.schemas.bus.settings import KafkaSettings, RegistrySettings, kafka
 from headrace.schemas.errors import HeadraceError, InvalidInputError
 from headrace.schemas.topics import TopicSettings, topic_table
 from headrace.solver.settings import SolverSettings
+from headrace.streams.bridge.settings import BridgeSettings
 from headrace.streams.settings import StreamsSettings
 
 
@@ -38,6 +39,7 @@ class Config:
     kafka: KafkaSettings = field(default_factory=KafkaSettings)
     registry: RegistrySettings = field(default_factory=RegistrySettings)
     topics: TopicSettings = field(default_factory=TopicSettings)
+    bridge: BridgeSettings = field(default_factory=BridgeSettings)
     streams: StreamsSettings = field(default_factory=StreamsSettings)
     solver: SolverSettings = field(default_factory=SolverSettings)
     dataplane: DataPlaneSettings = field(default_factory=DataPlaneSettings)

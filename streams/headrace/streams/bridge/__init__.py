@@ -1,7 +1,6 @@
-"""The bridge's place: foreign telemetry becomes canonical signals here. Nothing is here yet.
+"""The bridge: a stateless consumer group that reads teams' own topics and publishes them as canonical signals.
 
-What will stand here: a stateless consumer group that reads teams' own topics where they are, decodes them (Avro, OTLP,
-Prometheus, Influx, JSON and their kin), maps names and units by preset, packs the points of one engine and period into
-one record, and re-keys it into `signals.*`. Everything with memory (differences of counters, windows) stays behind it,
-in the folds of `headrace.streams.core`, so the bridge can be restarted and replayed freely.
+    consume ─► translate, pack (streams.core.canonical) ─► publish ─► delivered ─► commit the source's offsets
+
+Everything with memory stays behind it, in the folds: so it may be killed at any instruction, and started anywhere.
 """
