@@ -147,7 +147,7 @@ class EarlyReader:
 class Solver(ChildProcess):
     """`headrace solver` as a process of its own."""
 
-    def __init__(self, desk: Desk, log: Path, *settings: str) -> None:
+    def __init__(self, desk: Desk, log: Path, *settings: str, shadow: str | None = None) -> None:
         flags = {"kafka.broker": desk.kafka.broker, "topics.prefix": desk.topics.prefix}
         pairs = [f"{key}={value}" for key, value in flags.items()]
         sets = [
@@ -156,7 +156,8 @@ class Solver(ChildProcess):
             for part in ("--set", pair)
         ]
         command = (str(Path(sys.executable).with_name("headrace")), "solver", "--log-level", "debug")
-        super().__init__((*command, "--bootstrap", desk.kafka.bootstrap_servers, *sets), log)
+        looks_on = () if shadow is None else ("--shadow", shadow)
+        super().__init__((*command, "--bootstrap", desk.kafka.bootstrap_servers, *looks_on, *sets), log)
 
     def said(self) -> list[Mapping[str, object]]:
         lines: list[Mapping[str, object]] = []
