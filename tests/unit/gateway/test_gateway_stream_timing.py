@@ -1,5 +1,7 @@
 """Events out of bytes, and latency out of events."""
 
+import json
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -171,3 +173,35 @@ def test_an_event_of_another_shape_is_passed_over(payload: bytes) -> None:
 def test_any_bytes_at_all_are_no_error(chunks: list[bytes]) -> None:
     timing = timed(*((10.0 + i, chunk) for i, chunk in enumerate(chunks)))
     assert timing.latency().tokens >= 0
+
+
+texts = st.sampled_from(
+    ["", "a", '"', '"usage":{"completion_tokens":9}', '"delta":{"content":"x"}', "\\", '","error":1', "é"]
+)
+usages = st.sampled_from([{}, {"usage": None}, {"usage": {"completion_tokens": 7}}, {"error": None}, {"error": "e"}])
+deltas = st.one_of(
+    texts.map(lambda text: {"content": text}),
+    texts.map(lambda text: {"role": "assistant", "content": text}),
+    st.tuples(texts, texts).map(lambda two: {"reasoning_content": two[0], "content": two[1]}),
+    st.just({"content": None, "tool_calls": [{"function": {"arguments": '{"content":"x"}'}}]}),
+    st.just({}),
+)
+
+
+@given(chunks=st.lists(st.tuples(deltas, usages), max_size=8), spaced=st.booleans())
+def test_chunks_known_by_their_bytes_count_as_if_they_were_read(
+    chunks: list[tuple[dict[str, object], dict[str, object]]],
+    spaced: bool,  # noqa: FBT001 - hypothesis passes by name
+) -> None:
+    def measured() -> tuple[StreamLatency, Ending]:
+        timing = StreamTiming(0.0, LIMIT)
+        for i, (fields, more) in enumerate(chunks):
+            document = {"id": "1", "choices": [{"index": 0, "delta": fields}], **more}
+            payload = json.dumps(document).encode() if spaced else orjson.dumps(document)
+            timing.feed(b"data: " + payload + b"\n\n", float(i))
+        return timing.latency(), timing.ending
+
+    quick = measured()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headrace.infra.gateway.core.stream_timing._PLAIN_TOKEN", re.compile(rb"(?!)"))
+        assert measured() == quick

@@ -11,6 +11,7 @@ from typing import Final
 
 import aiohttp
 
+from headrace.infra.gateway.core.generation import Endpoint
 from headrace.infra.gateway.core.header_rules import Headers, with_credential
 from headrace.infra.gateway.deadline import Deadline
 from headrace.infra.gateway.engines import Engine
@@ -48,7 +49,7 @@ class Answered:
 class Question:
     """What is sent to an engine."""
 
-    path: str
+    endpoint: Endpoint
     headers: Headers
     body: bytes
 
@@ -79,8 +80,7 @@ async def attempt(
     deadline.phase("the first byte", first_byte_s)
     response: aiohttp.ClientResponse | None = None
     try:
-        url = engine.base_url + question.path
-        response = await session.post(url, data=body, headers=headers, allow_redirects=False)
+        response = await session.post(engine.urls[question.endpoint], data=body, headers=headers, allow_redirects=False)
         first = await response.content.readany()
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL):
         return Failed(Failure.CONNECT)

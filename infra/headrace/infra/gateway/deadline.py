@@ -1,6 +1,6 @@
 """Time bounds of one request, phase by phase, by one timer that is set anew.
 
-    async with Deadline(total_s) as deadline:
+    async with Deadline(total_s) as deadline:               no bound before the first phase
         deadline.phase("first byte", 120.0)     TimeoutError after 120 s, or at the total, whichever comes first
         deadline.extend("next chunk", 60.0)     the same, for what comes again and again: up to a quarter later
 
@@ -23,7 +23,7 @@ class Deadline:
         self._loop = asyncio.get_running_loop()
         self._ends = self._loop.time() + total_s
         self._until = self._ends
-        self._timer = asyncio.timeout_at(self._ends)
+        self._timer = asyncio.timeout_at(None)  # set by the first phase: each request has one at once
         self.name = "the request"
         self.seconds = total_s
 

@@ -31,6 +31,7 @@ from headrace.infra.gateway.settings import GatewaySettings
 from headrace.infra.gateway.watch import EngineWatch
 
 NOT_MEASURED: Final = StreamLatency()
+RESULTS: Final = {outcome: outcome.value.lower() for outcome in AttemptOutcome}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class Dispatcher:
         decision = self._route(asked, ())
         self._report(asked, decision, retry=False)
         chosen = self._try(decision, 1)
-        question = Question(asked.endpoint.value, asked.headers, asked.body)
+        question = Question(asked.endpoint, asked.headers, asked.body)
         while isinstance(chosen, Try):
             answered = await self._attempt(asked, chosen, question, deadline)
             served = isinstance(answered, Answered) and answered.response.status not in self._settings.retry_statuses
@@ -118,7 +119,7 @@ class Dispatcher:
 
     def over(self, asked: Asked, chosen: Try, outcome: AttemptOutcome, latency: StreamLatency = NOT_MEASURED) -> None:
         """Take note that an attempt is over: to be called once for each that was dispatched."""
-        self._metrics.attempted(chosen.engine.alias, outcome.value.lower())
+        self._metrics.attempted(chosen.engine.alias, RESULTS[outcome])
         self._router.end(
             asked.model,
             asked.standing.request_class,
@@ -179,7 +180,7 @@ class Dispatcher:
 
     def _report(self, asked: Asked, decision: Decision, *, retry: bool) -> None:
         """Count a decision. A model that nobody serves is no demand: clients can invent names without end."""
-        self._metrics.decided(decision.outcome.value, decision.reason.value)
+        self._metrics.decided(decision.outcome, decision.reason)
         if decision.reason is not DecisionReason.UNKNOWN_ROUTE:
             model, request_class = asked.model, asked.standing.request_class
             self._router.report(model, request_class, decision, retry=retry, now_ms=self._now_ms())

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from yarl import URL
+
 from headrace.dataplane.decision import Decision
 from headrace.infra.expected import why_unreadable
 from headrace.infra.gateway.core.decision_header import engine_alias
+from headrace.infra.gateway.core.generation import Endpoint
 from headrace.infra.gateway.core.header_rules import credential_text
 from headrace.infra.gateway.settings import ANY_ENGINE, EngineAccess
 from headrace.schemas.errors import InvalidInputError
@@ -19,12 +22,13 @@ MAX_KNOWN: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One engine as the gateway reaches it. `credential` is a header's name and value."""
+    """One engine as the gateway reaches it. `credential` is a header's name and value; `urls` are read once."""
 
     engine_id: str
     alias: str
     base_url: str
     credential: tuple[str, str] | None
+    urls: Mapping[Endpoint, URL | str]
 
 
 class Engines:
@@ -67,9 +71,18 @@ class Engines:
         address = access.address if access is not None and access.address is not None else address
         if address is None:
             return None
-        base_url = address if "://" in address else f"http://{address}"
+        base_url = (address if "://" in address else f"http://{address}").rstrip("/")
         credential = self._credentials.get(engine_id if engine_id in self._access else ANY_ENGINE)
-        return Engine(engine_id, self.alias(engine_id), base_url.rstrip("/"), credential)
+        urls = {endpoint: _url(base_url + endpoint.value) for endpoint in Endpoint}
+        return Engine(engine_id, self.alias(engine_id), base_url, credential, urls)
+
+
+def _url(text: str) -> URL | str:
+    """Give a URL as what it is read to be; one that cannot be read as it is, for aiohttp to say so at each attempt."""
+    try:
+        return URL(text)
+    except ValueError:
+        return text
 
 
 def _credential(name: str, access: EngineAccess, env: Mapping[str, str], problems: list[str]) -> tuple[str, str] | None:

@@ -7,6 +7,7 @@ has a timer that runs whenever no request is in progress. Above `max_connections
 """
 
 import asyncio
+import math
 import ssl
 from collections.abc import Callable
 from typing import Final, Protocol, cast
@@ -52,7 +53,7 @@ class Watcher(Protocol):
 class Connection(web.RequestHandler):
     """A client's connection, with a timer for the time in which no request is in progress."""
 
-    __slots__ = ("_head_s", "_idle", "_keepalive_s", "_watcher")
+    __slots__ = ("_head_s", "_idle", "_idle_until_s", "_keepalive_s", "_watcher")
 
     def __init__(self, server: web.Server, settings: GatewaySettings, watcher: Watcher) -> None:
         super().__init__(
@@ -69,6 +70,7 @@ class Connection(web.RequestHandler):
         self._keepalive_s = settings.keepalive_s
         self._watcher = watcher
         self._idle: asyncio.TimerHandle | None = None
+        self._idle_until_s = math.inf
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait for the first request."""
@@ -78,6 +80,9 @@ class Connection(web.RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         """End; cancels a request in progress."""
         self.request_began()
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
         self._watcher.ended()
         super().connection_lost(exc)
 
@@ -100,10 +105,8 @@ class Connection(web.RequestHandler):
         return response
 
     def request_began(self) -> None:
-        """Stop waiting."""
-        if self._idle is not None:
-            self._idle.cancel()
-            self._idle = None
+        """Stop waiting. The timer runs on, finds nothing to end, and is set anew by the next wait."""
+        self._idle_until_s = math.inf
 
     def request_ended(self) -> None:
         """Wait for the next request."""
@@ -111,12 +114,24 @@ class Connection(web.RequestHandler):
             self._wait(self._keepalive_s)
 
     def _wait(self, seconds: float) -> None:
-        self.request_began()
-        self._idle = asyncio.get_running_loop().call_later(seconds, self._give_up)
+        """Wait for a request: by the timer that runs, where that one ends no later than this wait."""
+        loop = asyncio.get_running_loop()
+        self._idle_until_s = loop.time() + seconds
+        if self._idle is not None and self._idle.when() > self._idle_until_s:
+            self._idle.cancel()
+            self._idle = None
+        if self._idle is None:
+            self._idle = loop.call_at(self._idle_until_s, self._look)
 
-    def _give_up(self) -> None:
-        if self.transport is not None:
+    def _look(self) -> None:
+        """Give up if the wait is over; look again when it will be, if one is under way."""
+        self._idle = None
+        if self.transport is None or self._idle_until_s == math.inf:
+            return
+        if asyncio.get_running_loop().time() >= self._idle_until_s:
             close_soon(self.transport)
+        else:
+            self._idle = asyncio.get_running_loop().call_at(self._idle_until_s, self._look)
 
 
 class _Full(asyncio.Protocol):

@@ -62,7 +62,7 @@ class GatewayMetrics:
     def answered(self, endpoint: str, model: str | None, status: int, seconds: float) -> None:
         """Count a request at its end. `endpoint` is one of the gateway's own paths, `model` None where unknown."""
         name = OTHER if model is None else self._models.name(model)
-        self._requests[endpoint, name, str(status)].inc()
+        self._requests[endpoint, name, status].inc()
         self._seconds[(endpoint,)].observe(seconds)
 
     def decided(self, outcome: str, reason: str) -> None:
@@ -101,14 +101,14 @@ class GatewayMetrics:
         return _Family(Histogram(f"headrace_gateway_{name}", text, labels, registry=self.registry, buckets=buckets))
 
 
-class _Family(dict[tuple[str, ...], M]):
+class _Family(dict[tuple[str | int, ...], M]):
     """A metric's children by their labels; remembered, since prometheus_client's own look-up takes a lock."""
 
     def __init__(self, metric: M) -> None:
         super().__init__()
         self._metric: M = metric
 
-    def __missing__(self, labels: tuple[str, ...]) -> M:
-        child: M = self._metric.labels(*labels) if labels else self._metric
+    def __missing__(self, labels: tuple[str | int, ...]) -> M:
+        child: M = self._metric.labels(*map(str, labels)) if labels else self._metric
         self[labels] = child
         return child

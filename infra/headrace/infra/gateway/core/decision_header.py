@@ -60,7 +60,7 @@ def decision_header(decision: Decision, alias: str | None, attempt: int) -> str:
         parts.append(f'version="{decision.epoch}.{decision.version}"')
     if alias is not None:
         parts.append(f'engine="{alias}"')
-    parts += [f"outcome={decision.outcome.value}", f"reason={decision.reason.value}", f"attempt={attempt}"]
+    parts += [f"outcome={decision.outcome}", f"reason={decision.reason}", f"attempt={attempt}"]
     return ", ".join(parts)
 
 

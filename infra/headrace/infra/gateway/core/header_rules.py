@@ -4,7 +4,7 @@ To an engine: not the caller's credential (unless configured), and no compressio
 it passes. To a client: nothing that names a machine behind the gateway.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 _HOP_BY_HOP: Final = frozenset(
@@ -30,20 +30,22 @@ _NOT_TO_ENGINE: Final = _HOP_BY_HOP | {
 }
 _NOT_TO_CLIENT: Final = _HOP_BY_HOP | {"server", "date", "via", "location", "content-location", "alt-svc", "set-cookie"}
 _OURS: Final = "x-headrace-"
+_USUAL: Final = frozenset({"keep-alive", "close"})
+"""What `Connection` says as a rule: no header that passes has these names."""
 
 Headers = list[tuple[str, str]]
 
 
 def to_engine(headers: Iterable[tuple[str, str]], private: frozenset[str]) -> Headers:
     """Give a client's headers that an engine gets; `private` names (lower case) stay here as well."""
-    kept = _kept(list(headers), _NOT_TO_ENGINE | private)
+    kept = _kept(headers, _NOT_TO_ENGINE, private)
     kept.append(("Accept-Encoding", "identity"))
     return kept
 
 
 def to_client(headers: Iterable[tuple[str, str]]) -> Headers:
     """Give an engine's headers that a client gets."""
-    return _kept(list(headers), _NOT_TO_CLIENT)
+    return _kept(headers, _NOT_TO_CLIENT)
 
 
 def with_credential(headers: Headers, name: str, value: str) -> Headers:
@@ -62,13 +64,13 @@ def is_event_stream(headers: Mapping[str, str]) -> bool:
     return headers.get("Content-Type", "").lower().startswith("text/event-stream")
 
 
-def _kept(headers: Headers, dropped: frozenset[str]) -> Headers:
-    lower = [name.lower() for name, _ in headers]
-    if "connection" in lower:
-        values = [value for name, (_, value) in zip(lower, headers, strict=True) if name == "connection"]
-        dropped |= {token.strip().lower() for value in values for token in value.split(",")}
-    return [
-        header
-        for name, header in zip(lower, headers, strict=True)
-        if name not in dropped and not name.startswith(_OURS)
-    ]
+def _kept(headers: Iterable[tuple[str, str]], dropped: frozenset[str], more: Collection[str] = ()) -> Headers:
+    kept: Headers = []
+    named: set[str] = set()
+    for header in headers:
+        name = header[0].lower()
+        if name == "connection":
+            named.update(token.strip().lower() for token in header[1].split(","))
+        elif name not in dropped and name not in more and not name.startswith(_OURS):
+            kept.append(header)
+    return [header for header in kept if header[0].lower() not in named] if named - _USUAL else kept
