@@ -11,6 +11,8 @@ the newest record of a silent engine may lie anywhere.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from confluent_kafka import Consumer
+
 from headrace.replay.core.history import Finding, Found, HistoryError, Span
 from headrace.replay.sources.bounds import Base, Bounds
 from headrace.replay.sources.folder import TRANSACTIONAL
@@ -18,6 +20,7 @@ from headrace.replay.sources.kafka_range import KafkaRange, NoTopicError
 from headrace.replay.sources.manifest import Manifest, Part, write_manifest
 from headrace.replay.sources.writers import Writers
 from headrace.schemas.assembly import Assembled, SnapshotAssembler
+from headrace.schemas.bus.clients import consumer_options
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import decode
 from headrace.schemas.dead_letters import Rejected
@@ -49,6 +52,7 @@ class Exporter:
         self._span = span
         self._folder = folder
         self._told = told
+        self._client = Consumer(consumer_options(kafka))
         self._bounds = Bounds(span)
         self._keyframe_ms: int | None = span.from_ms
         self._ticks = 0
@@ -64,11 +68,11 @@ class Exporter:
         if self._folder.exists() and any(self._folder.iterdir()):
             raise HistoryError(f"{self._folder} is not empty; history is written into a folder of its own")
         self._folder.mkdir(parents=True, exist_ok=True)
-        for role in EXPORTED:
-            try:
-                self._topic(self._topics[role])
-            except NoTopicError as error:
-                self._findings.append(Finding(Found.EMPTY, self._topics[role].name, None, 0, str(error)))
+        try:
+            for role in EXPORTED:
+                self._one(self._topics[role])
+        finally:
+            self._client.close()
         if not self._bounds.ticks and not any(part.records for part in self._parts if part.role in STATE_OF):
             raise HistoryError("nothing was recorded in this range: neither a signal nor a snapshot; is it in UTC?")
         if not self._bounds.ticks:
@@ -77,6 +81,12 @@ class Exporter:
         manifest = Manifest(self._span, self._ticks, self._settings, tuple(self._parts), tuple(self._findings))
         write_manifest(self._folder, manifest)
         return manifest
+
+    def _one(self, topic: Topic) -> None:
+        try:
+            self._topic(topic)
+        except NoTopicError as error:
+            self._findings.append(Finding(Found.EMPTY, topic.name, None, 0, str(error)))
 
     def _topic(self, topic: Topic) -> None:
         if topic.role in INPUT_ROLES:
@@ -108,14 +118,14 @@ class Exporter:
 
     def _input(self, topic: Topic, number: int) -> Iterator[RawRecord]:
         base = Base(self._bounds, number)
-        reader = KafkaRange(self._kafka, topic.name)
+        reader = KafkaRange(self._kafka, topic.name, self._client)
         for record in reader.read(is_past=lambda each: self._bounds.is_past(number, each)):
             yield from base.followed(record)
         yield from base.rest()
 
     def _ranged(self, topic: Topic, from_ms: int | None) -> Iterator[RawRecord]:
         end_ms = self._span.to_ms
-        reader = KafkaRange(self._kafka, topic.name)
+        reader = KafkaRange(self._kafka, topic.name, self._client)
         seen: set[int] = set()
         for record in reader.read(from_ms, lambda each: each.timestamp_ms >= end_ms + SLACK_MS):
             if record.partition not in seen:

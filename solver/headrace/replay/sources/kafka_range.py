@@ -41,11 +41,12 @@ class Log:
 
 
 class KafkaRange:
-    """Reads one topic once."""
+    """Reads one topic once; by a client of its own, or by one that reads one topic after another."""
 
-    def __init__(self, kafka: KafkaSettings, topic: str) -> None:
+    def __init__(self, kafka: KafkaSettings, topic: str, client: Consumer | None = None) -> None:
         self._kafka = kafka
         self._topic = topic
+        self._client = client
         self._said = ""
         self.logs: Mapping[int, Log] = {}
 
@@ -61,7 +62,7 @@ class KafkaRange:
         Raises:
             HistoryError: there is no such topic, or the broker fell silent.
         """
-        consumer = Consumer(consumer_options(self._kafka, error_cb=self._client_error))
+        consumer = self._client or Consumer(consumer_options(self._kafka, error_cb=self._client_error))
         try:
             waiting = self._assign(consumer, from_ms)
             deadline = time.monotonic() + SILENCE_S
@@ -83,7 +84,10 @@ class KafkaRange:
         except KafkaException as error:
             raise HistoryError(f"{self._topic} at {self._kafka.bootstrap_servers}: {error.args[0]}") from error
         finally:
-            consumer.close()
+            if self._client is None:
+                consumer.close()
+            else:
+                consumer.unassign()
 
     def _assign(self, consumer: Consumer, from_ms: int | None) -> set[int]:
         found = consumer.list_topics(self._topic, timeout=ASK_S).topics.get(self._topic)
@@ -102,6 +106,8 @@ class KafkaRange:
 
     def _taken(self, message: Message, waiting: set[int]) -> RawRecord | None:
         error, partition = message.error(), message.partition() or 0
+        if message.topic() not in (None, self._topic):
+            return None
         if error is not None:
             if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's name for the end of a partition
                 waiting.discard(partition)
