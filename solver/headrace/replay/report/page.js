@@ -66,7 +66,7 @@
     const held = variant.series.weights[route] || {};
     draw(id, Object.entries(held).map(([engine, values]) => ({
       type: "scatter", mode: "lines", name: engine, stackgroup: "one", x: times(variant.series), y: values,
-      line: { color: colour(engines, engine), width: 0.6 }, fillcolor: colour(engines, engine) + "B0",
+      line: { color: colour(engines, engine), width: 0.6, shape: "hv" }, fillcolor: colour(engines, engine) + "B0",
     })), { xaxis: { title: { text: timeTitle } }, yaxis: { title: { text: "share of the route" }, range: [0, 1.001] } });
   };
 

@@ -86,7 +86,7 @@ def _pair(document: Mapping[str, Any]) -> str:
         _figure(f"{what}-{side}", f"<b data-name={side}></b>: {told}")
         for what, told in (
             ("load", "load of the engines with the most requests, 1 is the wall."),
-            ("weights", "where the chosen route's traffic goes; what is white is shed."),
+            ("weights", "where the chosen route's traffic goes; what is empty is shed."),
             ("moved", "traffic that changed its engine."),
             ("flow", "cluster to engine, whole run."),
         )

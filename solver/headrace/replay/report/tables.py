@@ -187,6 +187,8 @@ def _unit(number: Mapping[str, Any]) -> str:
 def _value(value: float | None) -> str:
     if value is None:
         return "-"
+    if value == 0:
+        return "0"
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
@@ -201,5 +203,5 @@ def _percent(value: float | None) -> str:
 
 
 def _table(caption: str, head: str, rows: str) -> str:
-    told = f"<caption>{caption}</caption>" if caption else ""
-    return f"<div class=scroll><table>{told}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    told = f"<p class=soft>{caption}</p>" if caption else ""
+    return f"{told}<div class=scroll><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"

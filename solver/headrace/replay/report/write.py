@@ -1,6 +1,7 @@
 """A document -> the files of a report; and back: a report's folder -> its document, to be drawn again."""
 
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any, cast
 
@@ -55,6 +56,11 @@ def read_document(place: Path) -> dict[str, Any]:
     if found.get("format") != FORMAT:
         raise InvalidInputError(str(file), (f"is not a comparison of format {FORMAT}",))
     return found
+
+
+def schema_text() -> str:
+    """Give the JSON Schema of a comparison's document."""
+    return (resources.files(__package__ or "") / "comparison.schema.json").read_text(encoding="utf-8")
 
 
 def _replace(file: Path, content: bytes) -> None:

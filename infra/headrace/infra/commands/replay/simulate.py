@@ -1,0 +1,126 @@
+"""`headrace replay simulate`: policies against the simulated fleet in closed loop, without any broker."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import orjson
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.infra.fleet.scenario import Scenario
+    from headrace.infra.fleet.script import Timed
+    from headrace.infra.simulate.run import Plan, SimulatedRun
+    from headrace.replay.core.variant import Variant
+
+DEFAULT_POLICIES = ("proportional", "lp")
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Where the report goes.")
+@click.option("--trace", "form", default="azure", show_default=True, help="azure, mooncake, servegen, burstgpt, qwen.")
+@click.option("--file", type=click.Path(path_type=Path, dir_okay=False), help="The trace's file; azure ships one.")
+@click.option("--policy", "policies", metavar="VARIANT", multiple=True, help="lp, proportional:k=0.1, NAME=POLICY:...")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="For all policies: solver.period_ms=1000.")
+@click.option("--for", "seconds", type=click.FloatRange(10, 1e6), default=300.0, show_default=True, help="Seconds.")
+@click.option(
+    "--load", type=click.FloatRange(0.01, 10), default=0.65, show_default=True, help="Demand / capacity, mean."
+)
+@click.option("--delay", type=click.FloatRange(0, 600), default=2.0, show_default=True, help="Of signals, seconds.")
+@click.option("--faults", type=click.Path(path_type=Path, dir_okay=False), help="A script: t=60s kill engine-b")
+@click.option("--scenario", default="three-regions", show_default=True, help="The fleet.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of every draw.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole comparison as JSON.")
+def command(
+    *,
+    out: Path,
+    form: str,
+    file: Path | None,
+    policies: tuple[str, ...],
+    settings: tuple[str, ...],
+    seconds: float,
+    load: float,
+    delay: float,
+    faults: Path | None,
+    scenario: str,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Run each policy on the same trace, fleet and faults, in closed loop with late signals; write a report.
+
+    The first --policy is what the others are held against; without any, the old P controller, and the program beside
+    it. Ctrl-C ends the run that is under way, and the report is of what there is.
+
+    \b
+    headrace replay simulate --out report
+    headrace replay simulate --out report --trace mooncake --file trace.jsonl --policy lp --policy pid --delay 10
+    """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
+    from headrace.infra.fleet.scenarios import load_scenario
+    from headrace.infra.simulate.run import SETTLE_S, Plan
+    from headrace.infra.simulate.trace_arrivals import with_trace
+    from headrace.infra.traces import read_trace
+    from headrace.replay.core.variant import parse_variants
+    from headrace.replay.report.text_table import table_lines, verdict_lines
+    from headrace.replay.report.write import write_report
+    from headrace.replay.score.length_spread import spread_of_values
+    from headrace.replay.score.settings import ScoreSettings
+    from headrace.solver.settings import SolverSettings
+
+    variants = parse_variants(policies or DEFAULT_POLICIES, settings, SolverSettings())
+    fleet = load_scenario(scenario)
+    timed = _faults(faults, fleet)
+    trace = read_trace(form, file)
+    arriving = with_trace(fleet, trace, load, seconds + SETTLE_S + delay + 1.0, seed)
+    spread = spread_of_values(trace.output_tokens, f"{trace.source}, output tokens")
+    plan = Plan(arriving, seconds, timed, spread, seed, ScoreSettings())
+    told = f"{trace.source}, at {load:.0%} of the capacity of {scenario}; signals {delay:g} s late"
+    told += f"; faults of {faults.name}" if faults is not None else ""
+    document = _compared(plan, variants, delay, told)
+    page = write_report(document, out)
+    if as_json:
+        click.echo(orjson.dumps(document))
+        return
+    for line in (*table_lines(document), "", *verdict_lines(document), "", f"report: {page}"):
+        click.echo(line)
+
+
+def _faults(file: Path | None, fleet: "Scenario") -> "tuple[Timed, ...]":
+    from headrace.infra.fleet.script import parse_script
+    from headrace.schemas.errors import InvalidInputError
+
+    if file is None:
+        return ()
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(str(file), (f"cannot be read: {error}",)) from error
+    return parse_script(text, fleet.names)
+
+
+def _compared(plan: "Plan", variants: "Sequence[Variant]", delay_s: float, told: str) -> "dict[str, Any]":
+    from headrace.infra.fleet.closed_loop import LoopSettings
+    from headrace.infra.simulate.compare_runs import compared, report_of
+    from headrace.infra.simulate.run import simulate
+    from headrace.infra.stopping import stop_on_signals
+    from headrace.replay.report.document import Origin
+    from headrace.solver.glop import Glop
+
+    asked, lp = stop_on_signals(), Glop(threads=1)
+    runs: dict[str, SimulatedRun] = {}
+    with click.progressbar(length=round(plan.seconds) * len(variants), label="simulating", file=sys.stderr) as bar:
+        for variant in variants:
+            if asked():
+                break
+
+            def advance(step_s: float) -> bool:
+                bar.update(round(step_s))
+                return asked()
+
+            loop = LoopSettings(solver=variant.settings, delay_s=delay_s)
+            runs[variant.name] = simulate(variant.name, plan, loop, lp, advance)
+    complete = len(runs) == len(variants) and all(run.seconds >= plan.seconds for run in runs.values())
+    origin = Origin("Policies in closed loop", told, closed_loop=True, complete=complete)
+    comparison = compared(runs, variants, plan.score)
+    return report_of(comparison, runs, variants, lp, origin)

@@ -1,0 +1,121 @@
+"""What a simulated run shows of single requests: sessions that met their engine again, choices, and what users waited.
+
+Everything is counted from the instant at which scoring begins. Choices are thinned evenly once there are too many, so
+memory does not grow with the run.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from headrace.infra.fleet.gateway import REQUEST_CLASS
+from headrace.infra.fleet.outcomes import LatencySummary, summarise
+from headrace.infra.fleet.request import Ended, Kind, Request
+from headrace.replay.score.off_policy import LoggedChoice
+from headrace.replay.score.variant_score import SessionHits
+from headrace.schemas.ids import RouteKey
+from headrace.schemas.weights import PPM, Snapshot
+
+MAX_CHOICES = 40_000
+MAX_SESSIONS = 500_000
+
+Dated = Sequence[tuple[float, Snapshot]]
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """What users of the simulated fleet really got."""
+
+    latency: LatencySummary
+    unserved_percent: float
+
+
+class WeightsHistory:
+    """Which weights stood when, of one run."""
+
+    def __init__(self, snapshots: Dated) -> None:
+        self._at_s = [at_s for at_s, _ in snapshots]
+        self._shares = [
+            {str(r.route): {t.engine_id: t.weight_ppm / PPM for t in r.targets if t.weight_ppm} for r in s.routes}
+            for _, s in snapshots
+        ]
+
+    def at(self, at_s: float, route: str) -> dict[str, float]:
+        """Give the shares of a route at a time; empty before the first snapshot."""
+        place = bisect_right(self._at_s, at_s) - 1
+        return self._shares[place].get(route, {}) if place >= 0 else {}
+
+
+class Observer:
+    """Listens to a simulation. `snapshots` is the loop's own list, read while it grows."""
+
+    def __init__(self, model: str, snapshots: Dated, begins_s: float, now_ms: Callable[[float], int]) -> None:
+        self._model = model
+        self._snapshots = snapshots
+        self._begins_s = begins_s
+        self._now_ms = now_ms
+        self._engine_of: dict[bytes, str] = {}
+        self._returning = self._hits = 0
+        self._latency_ms: Counter[int] = Counter()
+        self._ended = self._unserved = 0
+        self._choices: list[LoggedChoice] = []
+        self._every = 1
+        self._seen = 0
+
+    def end(self, request: Request, ended: Ended) -> None:
+        """Take a request's end; a `Listener`."""
+        if request.arrived_s < self._begins_s:
+            return
+        self._ended += 1
+        if ended.kind is not Kind.ANSWERED or ended.engine_id is None or ended.latency_s is None:
+            self._unserved += 1
+            return
+        self._latency_ms[round(1000 * ended.latency_s)] += 1
+        before = self._engine_of.pop(request.session, None)
+        if before is not None:
+            self._returning += 1
+            self._hits += before == ended.engine_id
+        self._engine_of[request.session] = ended.engine_id
+        if len(self._engine_of) > MAX_SESSIONS:
+            del self._engine_of[next(iter(self._engine_of))]
+        if ended.attempts == 1:
+            self._choose(request, ended.engine_id, ended.latency_s)
+
+    @property
+    def sessions(self) -> SessionHits:
+        """Sessions that returned, and found their engine."""
+        return SessionHits(self._returning, self._hits)
+
+    @property
+    def choices(self) -> tuple[LoggedChoice, ...]:
+        """Evenly thinned choices whose outcome is known, with the weight of the engine as propensity."""
+        return tuple(self._choices)
+
+    @property
+    def waited(self) -> Waited:
+        """What users got."""
+        share = 100.0 * self._unserved / self._ended if self._ended else 0.0
+        return Waited(summarise(self._latency_ms), share)
+
+    def _choose(self, request: Request, engine_id: str, latency_s: float) -> None:
+        self._seen += 1
+        if self._seen % self._every:
+            return
+        route = str(RouteKey(request.cluster, self._model, REQUEST_CLASS))
+        propensity = self._propensity(request, route, engine_id)
+        if propensity > 0.0:
+            at_ms = self._now_ms(request.arrived_s)
+            self._choices.append(LoggedChoice(at_ms, route, engine_id, propensity, 1000 * latency_s))
+        if len(self._choices) >= MAX_CHOICES:
+            self._choices = self._choices[::2]
+            self._every *= 2
+
+    def _propensity(self, request: Request, route: str, engine_id: str) -> float:
+        place = bisect_right(self._snapshots, request.arrived_s, key=lambda dated: dated[0]) - 1
+        if place < 0:
+            return 0.0
+        for record in self._snapshots[place][1].routes:
+            if str(record.route) == route:
+                return sum(t.weight_ppm for t in record.targets if t.engine_id == engine_id) / PPM
+        return 0.0
