@@ -215,11 +215,12 @@ class EngineAccumulator:
 
     def _count(self, signals: EngineSignals) -> None:
         pane = self._pane(self.window.grid.index(signals.period_end_ms))
-        named = {(each.model, each.metric) for each in signals.distributions}
-        idle = self._idle(named, sum(name not in self.roster for name in named))
-        self.dropped = self.dropped and not signals.distributions
-        for each in signals.distributions:
-            number = self._numbered((each.model, each.metric), idle)
+        names = [(each.model, each.metric) for each in signals.distributions]
+        new = sum([name not in self.roster for name in names])
+        idle = self._idle(set(names), new) if new else []
+        self.dropped = self.dropped and not names
+        for name, each in zip(names, signals.distributions, strict=True):
+            number = self._numbered(name, idle)
             if number is None or each.count == 0:
                 continue
             self._enter(pane, number, Entry.of(each))
@@ -227,8 +228,9 @@ class EngineAccumulator:
     def _enter(self, pane: EnginePane, number: int, entry: Entry) -> None:
         self.series[number].add(entry)
         before = pane.entries.get(number)
-        pane.entries[number] = entry if before is None else before.merged(entry)
-        self.entry_bytes += pane.entries[number].size - (0 if before is None else before.size)
+        whole = entry if before is None else before.merged(entry)
+        pane.entries[number] = whole
+        self.entry_bytes += whole.size - (0 if before is None else before.size)
         pane.packed = None
 
     def _idle(self, named: set[tuple[str, Metric]], new: int) -> list[int]:
@@ -239,6 +241,8 @@ class EngineAccumulator:
 
     def _bound(self) -> None:
         """Drop histograms, and then entries, of the oldest panes, until what is left is within MAX_ENTRY_BYTES."""
+        if self.entry_bytes <= MAX_ENTRY_BYTES:
+            return
         for drop in (False, True):
             for _, pane in self.window.ordered():
                 for number, entry in list(pane.entries.items()):

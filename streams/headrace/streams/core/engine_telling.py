@@ -1,6 +1,7 @@
 """What an engine's accumulator says: its `EngineState`, over whatever is counted at the moment; nothing is changed."""
 
 from itertools import starmap
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from headrace.schemas.state import EngineState, Invalid, LatencyState
@@ -13,6 +14,7 @@ from headrace.streams.core.series import Entry, latency_of, smoothed_by
 if TYPE_CHECKING:
     from headrace.streams.core.engine import EngineAccumulator
 
+_MODEL_AND_METRIC = attrgetter("model", "metric")
 STATUS_HELD = "STATUS_HELD"
 """Rule: the newest signal had no status; the status of an older period is shown."""
 SERIES_DROPPED = "SERIES_DROPPED"
@@ -68,17 +70,20 @@ def engine_state(of: "EngineAccumulator", packed: bytes, book: SeriesBook | None
 
 
 def _latencies(of: "EngineAccumulator", panes: list[tuple[int, EnginePane]]) -> tuple[LatencyState, ...]:
-    entries: list[list[Entry]] = [[] for _ in of.series]
+    series = of.series
+    entries: list[list[Entry]] = [[] for _ in series]
     for _, pane in panes:
         for number, entry in pane.entries.items():
             entries[number].append(entry)
-    smoothed = [series.base for series in of.series]
-    for index, pane in of.window.open():
-        at_ms = min(of.window.grid.end_ms(index), of.window.watermark_ms)
+    smoothed = [one.base for one in series]
+    watermark_ms = of.window.watermark_ms
+    for index, pane in of.window.open(panes):
+        at_ms = min(of.window.grid.end_ms(index), watermark_ms)
         for number, entry in pane.entries.items():
             smoothed[number] = smoothed_by(smoothed[number], entry, at_ms, of.settings)
-    found = starmap(latency_of, zip(of.series, entries, smoothed, strict=True))
-    return tuple(sorted(found, key=lambda latency: (latency.model, latency.metric)))
+    found = list(starmap(latency_of, zip(series, entries, smoothed, strict=True)))
+    found.sort(key=_MODEL_AND_METRIC)
+    return tuple(found)
 
 
 def _filled(of: "EngineAccumulator", panes: list[tuple[int, EnginePane]], status_end_ms: int) -> tuple[str, ...]:

@@ -21,7 +21,8 @@ VERSION = 1
 HEAD = struct.Struct("<BIq")
 
 Counts = npt.NDArray[np.int64]
-_DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4"), 8: np.dtype("<u8")}
+DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4"), 8: np.dtype("<u8")}
+"""How counts of each width are packed."""
 _COUNT = struct.Struct("<H")
 _SPAN = struct.Struct("<HH")
 
@@ -101,7 +102,7 @@ def pack_counts(counts: Sequence[int]) -> tuple[int, bytes]:
     if largest < 256:
         return 1, bytes(counts)
     width = 2 if largest < 1 << 16 else 4 if largest < 1 << 32 else 8
-    return width, np.array(counts, dtype=_DTYPES[width]).tobytes()
+    return width, np.array(counts, dtype=DTYPES[width]).tobytes()
 
 
 def view_counts(width: int, packed: bytes) -> npt.NDArray[Any]:
@@ -110,9 +111,9 @@ def view_counts(width: int, packed: bytes) -> npt.NDArray[Any]:
     Raises:
         PackingError: there is no such width, or the bytes are no multiple of it.
     """
-    if width not in _DTYPES or len(packed) % width:
+    if width not in DTYPES or len(packed) % width:
         raise PackingError(f"counts of width {width} in {len(packed)} bytes")
-    found: npt.NDArray[Any] = np.frombuffer(packed, dtype=_DTYPES[width])
+    found: npt.NDArray[Any] = np.frombuffer(packed, dtype=DTYPES[width])
     return found
 
 

@@ -9,6 +9,7 @@ and are added up anew from the panes, oldest first, whenever they are read.
 
 import math
 import struct
+from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from headrace.schemas.histogram import BUCKETS, MIN_INDEX, bucket_middle
 from headrace.schemas.signals import Distribution, Metric
 from headrace.schemas.state import LatencyState
-from headrace.streams.core.packing import Counts, Reader, pack_counts, view_counts
+from headrace.streams.core.packing import DTYPES, Counts, Reader, pack_counts, view_counts
 from headrace.streams.core.smoothing import Smoothed, smooth
 from headrace.streams.settings import StreamsSettings
 
@@ -108,7 +109,7 @@ def read_entry(reader: Reader) -> tuple[int, Entry]:
 class Series:
     """A model's metric: the window's running histogram and the smoothed mean up to the last closed pane."""
 
-    __slots__ = ("base", "buckets", "metric", "model", "zeros")
+    __slots__ = ("base", "buckets", "end", "metric", "model", "start", "zeros")
 
     def __init__(self, model: str, metric: Metric, base: Smoothed | None = None) -> None:
         self.model = model
@@ -116,12 +117,15 @@ class Series:
         self.base = base
         self.zeros = 0
         self.buckets: Counts | None = None
+        # Buckets outside [start, end) were never counted into.
+        self.start, self.end = BUCKETS, 0
 
     def copy(self) -> "Series":
         """Give a series that counts on without changing this one."""
         series = Series(self.model, self.metric, self.base)
         series.zeros = self.zeros
         series.buckets = None if self.buckets is None else self.buckets.copy()
+        series.start, series.end = self.start, self.end
         return series
 
     def add(self, entry: Entry) -> None:
@@ -136,27 +140,30 @@ class Series:
         """Estimate the median, the 95th and the 99th percentile in seconds; None where no bucket was measured."""
         if self.buckets is None:
             return (0.0,) * len(_QUANTILES) if self.zeros else None
-        cumulative = np.cumsum(self.buckets)
-        total = self.zeros + int(cumulative[-1])
+        cumulative: list[int] = self.buckets[self.start : self.end].cumsum().tolist()
+        zeros, start = self.zeros, self.start
+        total = zeros + cumulative[-1]
         if total == 0:
             return None
-        ranks = [max(1, math.ceil(q * total)) - self.zeros for q in _QUANTILES]
-        places: list[int] = np.searchsorted(cumulative, ranks).tolist()
-        return tuple(0.0 if rank <= 0 else _MIDDLES[place] for rank, place in zip(ranks, places, strict=True))
+        ranks = [max(1, math.ceil(q * total)) - zeros for q in _QUANTILES]
+        return tuple([0.0 if rank <= 0 else _MIDDLES[start + bisect_left(cumulative, rank)] for rank in ranks])
 
     def _count(self, entry: Entry, sign: int) -> None:
         self.zeros += sign * entry.zeros
-        if not entry.counts:
+        size = len(entry.counts) // entry.width
+        if not size:
             return
         if self.buckets is None:
             self.buckets = np.zeros(BUCKETS, dtype=np.int64)
-        counts = view_counts(entry.width, entry.counts)
         start = entry.first - MIN_INDEX
-        part = self.buckets[start : start + len(counts)]
-        if sign > 0:
-            np.add(part, counts, out=part, casting="unsafe")
-        else:
-            np.subtract(part, counts, out=part, casting="unsafe")
+        end = start + size
+        if start < 0 or end > BUCKETS:
+            raise IndexError(f"buckets {entry.first} to {entry.first + size - 1}")
+        self.start = min(self.start, start)
+        self.end = max(self.end, end)
+        part = self.buckets[start:end]
+        change = np.add if sign > 0 else np.subtract
+        change(part, np.frombuffer(entry.counts, DTYPES[entry.width]), part, casting="unsafe")
 
 
 def smoothed_by(before: Smoothed | None, entry: Entry, at_ms: int, settings: StreamsSettings) -> Smoothed:
@@ -168,15 +175,20 @@ def latency_of(series: Series, entries: list[Entry], smoothed: Smoothed | None) 
     """Give what a state says of a series whose entries these are, oldest pane first."""
     count, sum_s = 0, 0.0
     low, high = math.inf, 0.0
-    for entry in entries:
-        count += entry.observations
-        sum_s += entry.sum_s
+    for observations, seconds, least, most, _, _, _, _, _ in entries:
+        count += observations
+        sum_s += seconds
         # A bucket's middle is kept inside what was measured, where every pane measured its minimum or maximum.
-        low = min(low, 0.0 if entry.min_s is None else entry.min_s)
-        high = max(high, math.inf if entry.max_s is None else entry.max_s)
-    p50, p95, p99 = (
-        (None, None, None) if (found := series.quantiles()) is None else (max(min(q, high), low) for q in found)
-    )
+        if least is None:
+            low = min(low, 0.0)
+        elif least < low:
+            low = least
+        if most is None:
+            high = math.inf
+        elif most > high:
+            high = most
+    found = series.quantiles()
+    p50, p95, p99 = (None, None, None) if found is None else [max(min(q, high), low) for q in found]
     return LatencyState(
         model=series.model,
         metric=series.metric,

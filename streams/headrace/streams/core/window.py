@@ -8,7 +8,7 @@ One signal goes through it in this order, so that what the smoothing reads is th
     see(end)  ->  add to panes  ->  close(): panes that became final, oldest first  ->  evict(): panes that left
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Generic, TypeVar
 
@@ -115,12 +115,13 @@ class Window(Generic[P]):
         gone = [index for index in self.panes if index < first]
         return [self.panes.pop(index) for index in gone]
 
-    def open(self) -> Iterator[tuple[int, P]]:
-        """Give the panes that may still change, oldest first."""
+    def open(self, ordered: Sequence[tuple[int, P]] | None = None) -> list[tuple[int, P]]:
+        """Give the panes that may still change, oldest first; `ordered` is what that gave, where it is known."""
         if self.open_from is None:
-            return
-        newest = self.grid.index(self.watermark_ms)
-        yield from ((index, pane) for index, pane in self.ordered() if self.open_from <= index <= newest)
+            return []
+        first, newest = self.open_from, self.grid.index(self.watermark_ms)
+        panes = self.ordered() if ordered is None else ordered
+        return [each for each in panes if first <= each[0] <= newest]
 
     def ordered(self) -> list[tuple[int, P]]:
         """Give every pane, oldest first."""
