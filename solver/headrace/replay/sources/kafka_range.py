@@ -67,7 +67,7 @@ class KafkaRange:
             waiting = self._assign(consumer, from_ms)
             deadline = time.monotonic() + SILENCE_S
             while waiting:
-                messages = consumer.consume(BATCH, POLL_S)
+                messages = _next(consumer)
                 if messages:
                     deadline = time.monotonic() + SILENCE_S
                 elif time.monotonic() > deadline:
@@ -118,6 +118,12 @@ class KafkaRange:
 
     def _client_error(self, error: KafkaError) -> None:
         self._said = error.str()
+
+
+def _next(consumer: Consumer) -> list[Message]:
+    """Give what has come, as soon as there is something: `consume` alone waits for a whole batch."""
+    first = consumer.poll(POLL_S)
+    return [] if first is None else [first, *consumer.consume(BATCH, 0)]
 
 
 def restored(record: RawRecord) -> RawRecord:
