@@ -1,0 +1,60 @@
+"""`headrace signals`: publish the signals of an engine that publishes none itself."""
+
+from pathlib import Path
+
+import click
+
+from headrace.infra.config import Config, config_options
+from headrace.infra.nearest_command import NearestGroup
+
+
+@click.group(cls=NearestGroup)
+def command() -> None:
+    """Publish the signals of engines that publish nothing themselves."""
+
+
+@command.command()
+@config_options
+@click.option("--url", required=True, help="The engine's metrics: http://127.0.0.1:8000/metrics.")
+@click.option("--engine-id", required=True, help="The engine, as the fleet knows it.")
+@click.option("--preset", help="What its series mean; `headrace map presets` lists them.")
+@click.option("--mapping", "mapping_path", type=click.Path(path_type=Path, dir_okay=False), help="Or a mapping file.")
+@click.option("--model", default="", help="For series that name no model.")
+@click.option("--cluster", default="", help="For counters of arrivals, which are of a cluster.")
+@click.option("--every", "every_s", type=click.FloatRange(0.2, 300.0), default=1.0, show_default=True, help="Seconds.")
+@click.option("--once", is_flag=True, help="Read once, print what it would publish, and stop; needs no broker.")
+def publish(
+    *,
+    config: Config,
+    url: str,
+    engine_id: str,
+    preset: str | None,
+    mapping_path: Path | None,
+    model: str,
+    cluster: str,
+    every_s: float,
+    once: bool,
+) -> None:
+    """Read an engine's Prometheus endpoint on a period and publish what it says, until stopped.
+
+    An endpoint that does not answer is missing telemetry, not an ill engine: it is said, and read again.
+
+    Example: headrace signals publish --url http://127.0.0.1:8000/metrics --engine-id engine-a --preset vllm_v1
+    """
+    from headrace.infra.bridge_sources import read_mapping
+    from headrace.infra.sidecar import print_once, run_sidecar
+    from headrace.schemas.ids import identifier_problem
+    from headrace.streams.core.mapping.parse import load_preset
+    from headrace.streams.publish.scrape import Endpoint
+
+    if (preset is None) is (mapping_path is None):
+        raise click.UsageError("give one of --preset and --mapping")
+    problem = identifier_problem("engine-id", engine_id)
+    if problem is not None:
+        raise click.BadParameter(problem, param_hint="--engine-id")
+    mapping = load_preset(preset) if preset is not None else read_mapping(mapping_path or Path())
+    endpoint = Endpoint(url, engine_id, mapping, model=model, cluster=cluster, timeout_s=max(1.0, every_s))
+    if once:
+        print_once(endpoint)
+    else:
+        run_sidecar(config, endpoint, every_s)

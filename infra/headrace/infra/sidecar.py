@@ -1,0 +1,63 @@
+"""What `headrace signals publish` runs: scrape, publish, wait; what changes is said once."""
+
+import sys
+import time
+
+import click
+import orjson
+
+from headrace.infra.config import Config
+from headrace.infra.kafka_edge import require_topics
+from headrace.infra.log_lines import open_log
+from headrace.infra.stopping import stop_on_signals
+from headrace.schemas.bus.publisher import Dropped, Publisher
+from headrace.schemas.codec import encode
+from headrace.schemas.plain import to_plain
+from headrace.schemas.signals import EngineSignals
+from headrace.schemas.topics import SIGNALS_DEMAND, SIGNALS_ENGINE, topic_table
+from headrace.streams.publish.scrape import Endpoint
+
+STEP_S = 0.1
+SAY_AGAIN_S = 60.0
+
+
+def print_once(endpoint: Endpoint) -> None:
+    """Print what one scrape would publish; exit status 1 where it gives nothing."""
+    scraped = endpoint.scrape()
+    for signal in scraped.signals:
+        click.echo(orjson.dumps({"record": type(signal).__name__, **to_plain(signal)}).decode())
+    for rejected in scraped.translated.rejects[:10]:
+        click.echo(f"headrace: refused: {rejected.detail}", err=True)
+    if scraped.problem:
+        click.echo(f"headrace: {scraped.problem}", err=True)
+        sys.exit(1)
+
+
+def run_sidecar(config: Config, endpoint: Endpoint, every_s: float) -> None:
+    """Publish until stopped. Logs JSON lines to standard error."""
+    stopped, log = stop_on_signals(), open_log()
+    table = topic_table(config.topics)
+    topics = {role: table[role].name for role in (SIGNALS_ENGINE, SIGNALS_DEMAND)}
+    require_topics(config.kafka, topics.values())
+    publisher = Publisher(config.kafka, on_error=lambda sentence: log.warning("the client reports", reason=sentence))
+    said, said_s, next_s = "", 0.0, time.monotonic()
+    while not stopped():
+        scraped = endpoint.scrape()
+        word = scraped.problem or "publishing"
+        for signal in scraped.signals:
+            role = SIGNALS_ENGINE if isinstance(signal, EngineSignals) else SIGNALS_DEMAND
+            done = publisher.publish(topics[role], signal.key, encode(signal))
+            if isinstance(done, Dropped):
+                word = done.sentence
+        now_s = time.monotonic()
+        if word != said or (word != "publishing" and now_s - said_s > SAY_AGAIN_S):
+            rejects = [each.detail for each in scraped.translated.rejects[:3]]
+            say = log.info if word == "publishing" else log.warning
+            say(word, readings=len(scraped.translated.readings), **({"rejects": rejects} if rejects else {}))
+            said, said_s = word, now_s
+        # A slow scrape is not made up for by scraping faster.
+        next_s = max(next_s + every_s, now_s)
+        while not stopped() and time.monotonic() < next_s:
+            time.sleep(min(STEP_S, max(0.0, next_s - time.monotonic())))
+    lost = publisher.close()
+    log.info("stopped", undelivered=lost)
