@@ -54,6 +54,7 @@ class Desk:
         self._beating = threading.Thread(target=self._beat, daemon=True)
         self.silent: set[str] = set()
         self.demand = dict(DEMAND)
+        self.ready = dict.fromkeys(SITES, 1)
 
     def put(self, record: Record) -> None:
         self._publisher.publish(self._name_of[type(record)], record.key, encode(record))
@@ -70,7 +71,7 @@ class Desk:
         now = wall_ms()
         for site in SITES:
             if f"e-{site}" not in self.silent:
-                self.put(engine_state(f"e-{site}", now))
+                self.put(engine_state(f"e-{site}", now, replicas_ready=self.ready[site]))
         for cluster, rps in self.demand.items():
             self.put(demand_state(cluster, rps, now))
             for site in SITES:

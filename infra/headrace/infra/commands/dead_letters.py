@@ -9,9 +9,6 @@ from headrace.infra.config import Config, config_options
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.infra.dead_letters.choice import Choice
-    from headrace.schemas.raw import RawRecord
-
 POLL_S = 0.2
 
 
@@ -38,6 +35,7 @@ def command(
     headrace dead-letters --json | jq -r 'select(.reason == "MALFORMED").value_base64' | head -1 | base64 -d
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
     from headrace.infra.dead_letters.choice import parse_choice
+    from headrace.infra.dead_letters.printer import LetterPrinter
     from headrace.infra.kafka_edge import require_topics
     from headrace.infra.stopping import stop_on_signals
     from headrace.schemas.bus.compacted import CompactedReader
@@ -48,7 +46,7 @@ def command(
     topic = topic_table(config.topics)[DEAD_LETTERS].name
     require_topics(config.kafka, (topic,))
     stopped = stop_on_signals()
-    show = _Printer(choice, as_json=as_json)
+    show = LetterPrinter(choice, _say, as_json=as_json)
     reader = CompactedReader(config.kafka, [topic], on_error=_complain())
     try:
         while not stopped() and (follow or not reader.caught_up):
@@ -57,38 +55,11 @@ def command(
     finally:
         reader.close()
     if not show.shown:
-        click.echo(f"headrace dead-letters: none of {show.seen} in {topic}", err=True)
+        _say(f"none of {show.seen} in {topic}")
 
 
-class _Printer:
-    """Prints the wanted ones of the records it is given."""
-
-    def __init__(self, choice: "Choice", *, as_json: bool) -> None:
-        self._choice = choice
-        self._as_json = as_json
-        self.seen = 0
-        self.shown = 0
-
-    def __call__(self, record: "RawRecord") -> None:
-        from headrace.infra.dead_letters.lines import heading, json_line, table_line
-        from headrace.schemas.codec import decode
-        from headrace.schemas.dead_letters import DeadLetter, Rejected
-
-        self.seen += 1
-        letter = decode(DeadLetter, record.value, record.headers)
-        if isinstance(letter, Rejected):
-            place = f"{record.topic}/{record.partition}/{record.offset}"
-            click.echo(f"headrace dead-letters: {place} is no dead letter: {letter.detail}", err=True)
-            return
-        if not self._choice.takes(letter, record.timestamp_ms):
-            return
-        if self._as_json:
-            click.echo(json_line(letter, record.timestamp_ms), nl=False)
-        else:
-            if not self.shown:
-                click.echo(heading())
-            click.echo(table_line(letter, record.timestamp_ms))
-        self.shown += 1
+def _say(sentence: str) -> None:
+    click.echo(f"headrace dead-letters: {sentence}", err=True)
 
 
 def _complain() -> "Callable[[str], None]":
@@ -96,6 +67,6 @@ def _complain() -> "Callable[[str], None]":
     from headrace.solver.complaints import Complaints
 
     def tell(sentence: str, _: int) -> None:
-        click.echo(f"headrace dead-letters: {sentence}", err=True)
+        _say(sentence)
 
     return Complaints(tell, wall_clock_ms).add

@@ -1,8 +1,9 @@
-"""`headrace tail`: follows the weights topic and says what each snapshot moved, and why."""
+"""`headrace tail`: follows the weights and says what each snapshot moved, and why; decisions and dead letters too."""
 
 from typing import TYPE_CHECKING
 
 import click
+import orjson
 
 from headrace.infra.config import Config, config_options
 
@@ -10,18 +11,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headrace.infra.weights_tail.fold import Notice, Shown
-    from headrace.infra.weights_tail.moves import Changed, Moves, Still
+    from headrace.infra.weights_tail.printers import Printer
     from headrace.infra.weights_tail.since import Since
     from headrace.schemas.ids import RouteKey
 
 POLL_S = 0.2
 PATIENCE_MS = 5_000
 """How long a tail is silent about having to wait."""
-PIPED_WIDTH = 200
-"""Columns of a table that no terminal bounds."""
+WHAT = ("weights", "decisions", "dead-letters")
+RECENT_MS = 10_000
+"""How far back decisions are told where nobody says since when."""
+
+
+def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    from headrace.infra.json_schemas import tail_schema
+
+    if value and not ctx.resilient_parsing:
+        what = ctx.params.get("what") or WHAT[0]
+        found = tail_schema(what, diff=bool(ctx.params.get("diff")))
+        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+        ctx.exit()
 
 
 @click.command()
+@click.argument("what", type=click.Choice(WHAT), default=WHAT[0], is_eager=True)
 @click.option("--cluster", "clusters", multiple=True, help="Only routes of this cluster; may be given again.")
 @click.option("--model", "models", multiple=True, help="Only routes of this model; may be given again.")
 @click.option(
@@ -32,39 +45,57 @@ PIPED_WIDTH = 200
 )
 @click.option("--follow/--no-follow", default=True, show_default=True, help="Wait for more, or stop at the end.")
 @click.option("--all", "every", is_flag=True, help="Tell every snapshot, and every move however small.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, one line a snapshot.")
+@click.option(
+    "--diff", is_flag=True, is_eager=True, help="A line a move: how much of whose traffic, where to, and why."
+)
+@click.option("--explain", is_flag=True, help="As --diff, with the reasons of each engine of a move.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line (its schema: --schema).")
+@click.option("--schema", is_flag=True, expose_value=False, callback=_print_schema, help="Print --json's schema.")
 @config_options
 def command(
     *,
     config: Config,
+    what: str,
     clusters: tuple[str, ...],
     models: tuple[str, ...],
     since_text: str | None,
     follow: bool,
     every: bool,
+    diff: bool,
+    explain: bool,
     as_json: bool,
 ) -> None:
-    """Show what moved in the weights, from where to where, and why.
+    """Show what moved in the weights, from where to where, and why; or the solver's decisions, or dead letters.
 
     Moves below 0.5 % of a route's traffic are told once they add up to it; every 30 s without any a line says so.
     With --json a line, for every snapshot, is {"commit": {...}, "routes": [...], "removed": [...]}; routes are those
-    written since the line before, all of them in the first line. How much --since finds depends on what compaction
-    has merged.
+    written since the line before, all of them in the first line. How much --since finds of the weights depends on what
+    compaction has merged.
 
-    Example: headrace tail --cluster tokyo --since 5m
-    """
+    \b
+    headrace tail --cluster tokyo --since 5m
+    headrace tail --diff                              # who lost how much to whom, and why
+    headrace tail decisions --json | jq .shed_rps
+    """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
     from headrace.infra.stopping import stop_on_signals
     from headrace.infra.weights_tail.fold import Notice
-    from headrace.infra.weights_tail.moves import Moves
     from headrace.infra.weights_tail.since import parse_since
     from headrace.solver.clocks import wall_clock_ms
 
-    since = None if since_text is None else parse_since(since_text, wall_clock_ms())
+    since = None if since_text is None else parse_since(since_text, wall_clock_ms(), versions=what != WHAT[2])
+    if what != WHAT[0]:
+        if clusters or models or every or diff or explain:
+            raise click.UsageError(f"--cluster, --model, --all, --diff and --explain are of weights, not of {what}")
+        show = _show_decisions if what == WHAT[1] else _show_dead_letters
+        show(config, since, stop_on_signals(), follow=follow, as_json=as_json)
+        return
+    if explain and as_json:
+        raise click.UsageError("--explain is for people; with --json each line of --diff has its cause")
 
     def wanted(route: "RouteKey") -> bool:
         return (not clusters or route.cluster in clusters) and (not models or route.model in models)
 
-    printer = _JsonPrinter(wanted) if as_json else _TablePrinter(Moves(wanted, every=every))
+    printer = _printer(wanted, every=every, diff=diff or explain, explain=explain, as_json=as_json)
     for event in _events(config, since, stop_on_signals(), follow=follow):
         if isinstance(event, Notice):
             _say(event.sentence)
@@ -72,6 +103,55 @@ def command(
             printer.show(event)
     if not follow:
         printer.end()
+
+
+def _printer(
+    wanted: "Callable[[RouteKey], bool]", *, every: bool, diff: bool, explain: bool, as_json: bool
+) -> "Printer":
+    from headrace.infra.weights_tail.diff import Diff
+    from headrace.infra.weights_tail.moves import Moves
+    from headrace.infra.weights_tail.printers import DiffPrinter, JsonPrinter, TablePrinter
+
+    if diff:
+        return DiffPrinter(Diff(wanted, every=every), as_json=as_json, explain=explain)
+    return JsonPrinter(wanted) if as_json else TablePrinter(Moves(wanted, every=every))
+
+
+def _show_decisions(
+    config: Config, since: "Since | None", stopped: "Callable[[], bool]", *, follow: bool, as_json: bool
+) -> None:
+    from headrace.infra.followed_topic import follow_topic
+    from headrace.infra.weights_tail.decision_line import decision_line
+    from headrace.schemas.codec import decode
+    from headrace.schemas.dead_letters import Rejected
+    from headrace.schemas.decisions import SolveRecord
+    from headrace.schemas.plain import to_plain
+    from headrace.schemas.topics import DECISIONS, topic_table
+    from headrace.solver.clocks import wall_clock_ms
+
+    from_ms = wall_clock_ms() - RECENT_MS if since is None else None if since.version else since.at_ms
+    name = topic_table(config.topics)[DECISIONS].name
+    for raw in follow_topic(config.kafka, name, from_ms, stopped, follow=follow):
+        record = decode(SolveRecord, raw.value, raw.headers)
+        if isinstance(record, Rejected):
+            _say(f"{raw.topic}/{raw.partition}/{raw.offset} is no decision: {record.detail}")
+        elif since is None or record.version >= since.version:
+            line = orjson.dumps(to_plain(record)).decode() if as_json else decision_line(record)
+            click.echo(line)
+
+
+def _show_dead_letters(
+    config: Config, since: "Since | None", stopped: "Callable[[], bool]", *, follow: bool, as_json: bool
+) -> None:
+    from headrace.infra.dead_letters.choice import Choice
+    from headrace.infra.dead_letters.printer import LetterPrinter
+    from headrace.infra.followed_topic import follow_topic
+    from headrace.schemas.topics import DEAD_LETTERS, topic_table
+
+    show = LetterPrinter(Choice(since_ms=0 if since is None else since.at_ms), _say, as_json=as_json)
+    name = topic_table(config.topics)[DEAD_LETTERS].name
+    for raw in follow_topic(config.kafka, name, None if since is None else since.at_ms, stopped, follow=follow):
+        show(raw)
 
 
 def _events(
@@ -118,42 +198,3 @@ def _events(
 
 def _say(sentence: str) -> None:
     click.echo(f"headrace tail: {sentence}", err=True)
-
-
-class _JsonPrinter:
-    """Prints each snapshot as a line of JSON."""
-
-    def __init__(self, wanted: "Callable[[RouteKey], bool]") -> None:
-        self._wanted = wanted
-
-    def show(self, event: "Shown") -> None:
-        from headrace.infra.weights_tail.json_line import json_line
-
-        click.echo(json_line(event, self._wanted), nl=False)
-
-    def end(self) -> None:
-        """Every snapshot has its line."""
-
-
-class _TablePrinter:
-    """Prints what there is to tell of each snapshot."""
-
-    def __init__(self, moves: "Moves") -> None:
-        from rich.console import Console
-
-        self._moves = moves
-        self._console = Console()
-        if not self._console.is_terminal:
-            self._console = Console(width=PIPED_WIDTH)
-
-    def show(self, event: "Shown") -> None:
-        self._print(self._moves.offer(event))
-
-    def end(self) -> None:
-        self._print(self._moves.last())
-
-    def _print(self, told: "Changed | Still | None") -> None:
-        from headrace.infra.weights_tail.table import table
-
-        if told is not None:
-            self._console.print(table(told, self._console.width))

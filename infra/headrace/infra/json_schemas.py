@@ -1,0 +1,63 @@
+"""Which schema belongs to which output: every `--json` that is promised to stay, by the name of its file.
+
+infra/json-schemas/NAME.schema.json      what `headrace COMMAND --schema` prints
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.infra.json_schema import json_schema
+from headrace.infra.weight_why.report import WeightReport
+from headrace.infra.weights_tail.diff import DiffLine
+from headrace.infra.what_if.answer import WhatIf
+from headrace.schemas.decisions import SolveRecord
+from headrace.schemas.weights import RouteWeights, SnapshotCommit
+
+
+@dataclass(frozen=True, slots=True)
+class TailLine:
+    """A snapshot: its commit, the routes written since the line before (in the first line all), and those removed."""
+
+    commit: SnapshotCommit
+    routes: tuple[RouteWeights, ...]
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LetterLine:
+    """A record that could not be used; its bytes in base64, null where it had none."""
+
+    refused_ms: int
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    reason: str
+    detail: str
+    stage: str
+    key_base64: str | None
+    value_base64: str | None
+
+
+OUTPUTS: Mapping[str, tuple[str, type]] = {
+    "tail": ("a line of headrace tail --json", TailLine),
+    "tail-diff": ("a line of headrace tail --diff --json", DiffLine),
+    "decisions": ("a line of headrace tail decisions --json", SolveRecord),
+    "dead-letters": ("a line of headrace dead-letters --json", LetterLine),
+    "explain": ("headrace explain --json", WeightReport),
+    "what-if": ("headrace what-if --json", WhatIf),
+}
+
+
+def schema_named(name: str) -> dict[str, Any]:
+    """Give the schema of one output."""
+    title, kind = OUTPUTS[name]
+    return json_schema(kind, title)
+
+
+def tail_schema(what: str, *, diff: bool) -> dict[str, Any]:
+    """Give the schema of what a tail prints a line of."""
+    if what == "weights":
+        return schema_named("tail-diff" if diff else "tail")
+    return schema_named(what)

@@ -1,0 +1,184 @@
+"""The tick that stands and the one that would come of an edit, side by side; `to_plain` of it is the command's JSON.
+
+    before   the tick as it was computed
+    after    the edited problem solved again and again from the snapshot that stood, time standing still, until the
+             weights stay: what the solver comes to once it has moved what it thinks worth moving
+
+Nothing is learnt or recovered on the way, since no time passes: trims and penalties are those of the tick.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from headrace.infra.demo.movement import moved_rps
+from headrace.infra.past_tick.again import Again
+from headrace.infra.what_if.edits import Edit, edited, remembered
+from headrace.schemas.errors import InvalidInputError
+from headrace.schemas.weights import PPM, RouteWeights, Snapshot
+from headrace.solver.core.linear import LinearSolver
+from headrace.solver.core.program.score import score
+from headrace.solver.core.tick import Tick, TickStamp, solve_tick
+from headrace.solver.settings import SolverSettings
+
+MAX_TICKS = 40
+SETTLED = 1e-3
+"""Share of the demand that still moves when the weights are said to stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """All traffic of one answer: means over what is served, in ms. Latencies above capacity have a queue besides."""
+
+    mean_ms: float
+    network_ms: float
+    engine_ms: float
+    demand_rps: float
+    shed_rps: float
+    overloaded_rps: float
+    capacity_rps: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShareChange:
+    """An engine's share of a route before and after. A route that is not there, or refused, has share 0."""
+
+    route: str
+    engine_id: str
+    before_ppm: int
+    after_ppm: int
+    before_rps: float
+    after_rps: float
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChange:
+    """An engine's load and effective capacity before and after, RPS."""
+
+    engine_id: str
+    before_load_rps: float
+    after_load_rps: float
+    before_capacity_rps: float
+    after_capacity_rps: float
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What an edit would come to.
+
+    Attributes:
+        version: of the snapshot that stands; `tick_ms` likewise.
+        edits: what is changed, in words.
+        inputs_proved: whether the tick's inputs are, by digest, what the solver had read.
+        ticks: ticks until the weights stay.
+        settled: whether they do, within the bound on ticks.
+        sentence: the last of these ticks in the solver's words.
+        moved_rps: demand that goes elsewhere than before.
+        before, after: all traffic.
+        shares: of every route and engine that has or had some, by route and engine.
+        engines: by id.
+    """
+
+    version: int
+    tick_ms: int
+    edits: tuple[str, ...]
+    inputs_proved: bool
+    ticks: int
+    settled: bool
+    sentence: str
+    moved_rps: float
+    before: Totals
+    after: Totals
+    shares: tuple[ShareChange, ...]
+    engines: tuple[EngineChange, ...]
+
+
+def what_if(again: Again, edits: Sequence[Edit], settings: SolverSettings, lp: LinearSolver, *, proved: bool) -> WhatIf:
+    """Solve the tick with the edits made.
+
+    Raises:
+        InvalidInputError: the tick only held what stood before, so that there is nothing to compare with.
+    """
+    before = again.tick
+    if before.decision is None:
+        raise InvalidInputError("what-if", (f"nothing was decided in that tick: {before.snapshot.commit.sentence}",))
+    problem, snapshot = edited(again.problem, edits), remembered(before.snapshot, edits)
+    commit, ticks, settled, after = before.snapshot.commit, 0, False, before
+    while not settled and ticks < MAX_TICKS:
+        ticks += 1
+        stamp = TickStamp(commit.epoch, commit.version + ticks, commit.tick_ms)
+        after = solve_tick(problem, snapshot, settings, lp, stamp)
+        settled = after.record.moved_rps <= SETTLED * max(after.record.demand_rps, 1e-9)
+        kept = replace(after.snapshot.commit, remembered=snapshot.commit.remembered)
+        snapshot = Snapshot(kept, after.snapshot.routes)
+    return WhatIf(
+        version=commit.version,
+        tick_ms=commit.tick_ms,
+        edits=tuple(edit.sentence for edit in edits),
+        inputs_proved=proved,
+        ticks=ticks,
+        settled=settled,
+        sentence=after.snapshot.commit.sentence,
+        moved_rps=moved_rps(before.snapshot, after.snapshot),
+        before=_totals(before),
+        after=_totals(after),
+        shares=_shares(before.snapshot, after.snapshot),
+        engines=_engines(before, after),
+    )
+
+
+def _totals(tick: Tick) -> Totals:
+    assert tick.decision is not None  # noqa: S101 - solve_tick always decides, and the caller has looked
+    found = score(tick.decision.layout, tick.decision.plan)
+    return Totals(
+        mean_ms=found.end_to_end_ms,
+        network_ms=found.network_ms,
+        engine_ms=found.engine_ms,
+        demand_rps=tick.record.demand_rps,
+        shed_rps=found.shed_rps,
+        overloaded_rps=found.overloaded_rps,
+        capacity_rps=tick.record.capacity_rps,
+    )
+
+
+def _shares(before: Snapshot, after: Snapshot) -> tuple[ShareChange, ...]:
+    old, new = ({str(route.route): route for route in each.routes} for each in (before, after))
+    found: list[ShareChange] = []
+    for name in sorted(old.keys() | new.keys()):
+        one, other = _of(old.get(name)), _of(new.get(name))
+        for engine_id in sorted(one.keys() | other.keys()):
+            (ppm, rps), (ppm_now, rps_now) = one.get(engine_id, (0, 0.0)), other.get(engine_id, (0, 0.0))
+            found.append(ShareChange(name, engine_id, ppm, ppm_now, rps, rps_now))
+    return tuple(found)
+
+
+def _of(route: RouteWeights | None) -> dict[str, tuple[int, float]]:
+    if route is None:
+        return {}
+    served = route.demand_rps * (1.0 - route.shed_ratio)
+    return {t.engine_id: (t.weight_ppm, served * t.weight_ppm / PPM) for t in route.targets if t.weight_ppm}
+
+
+def _engines(before: Tick, after: Tick) -> tuple[EngineChange, ...]:
+    one, other = _loads(before), _loads(after)
+    nothing = (0.0, 0.0)
+    return tuple(
+        EngineChange(name, one.get(name, nothing)[0], other.get(name, nothing)[0], *_capacities(one, other, name))
+        for name in sorted(one.keys() | other.keys())
+    )
+
+
+def _capacities(
+    one: dict[str, tuple[float, float]], other: dict[str, tuple[float, float]], name: str
+) -> tuple[float, float]:
+    return one.get(name, (0.0, 0.0))[1], other.get(name, (0.0, 0.0))[1]
+
+
+def _loads(tick: Tick) -> dict[str, tuple[float, float]]:
+    """Give the planned load and the effective capacity of each engine."""
+    assert tick.decision is not None  # noqa: S101 - as above
+    load: dict[str, float] = {}
+    for route in tick.snapshot.routes:
+        for engine_id, (_, rps) in _of(route).items():
+            load[engine_id] = load.get(engine_id, 0.0) + rps
+    engines = tick.decision.layout.problem.engines
+    return {e.engine_id: (load.get(e.engine_id, 0.0), e.capacity_rps) for e in engines}

@@ -1,0 +1,114 @@
+"""What `headrace tail --diff` tells: moves with their cause, once they add up, routes that come and go."""
+
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from headrace.infra.cli import headrace
+from headrace.infra.weights_tail.decision_line import decision_line
+from headrace.infra.weights_tail.diff import Diff, DiffLine, Moved, Part
+from headrace.infra.weights_tail.diff_lines import diff_lines
+from headrace.infra.weights_tail.fold import Shown
+from headrace.schemas.ids import RouteKey
+from headrace.schemas.weights import Protected, Snapshot
+from past_ticks import solved, three_regions
+from solver_ticks import Shares, snapshot_of, stamp
+
+A, B = "tokyo|m|default", "paris|n|default"
+SLOW = Protected("e1", "outlier", 0.5, "3.0 times as slow as its peers")
+
+
+def wanted(route: RouteKey) -> bool:
+    return route.cluster != "nowhere"
+
+
+def told(*shares: Shares, protections: tuple[Protected, ...] = (), every: bool = False) -> list[DiffLine | None]:
+    """Fold snapshots, a second apart, the last of them with these protections."""
+    diff, before, lines = Diff(wanted, every=every), None, list[DiffLine | None]()
+    for i, share in enumerate(shares):
+        snapshot, _ = snapshot_of(share, stamp(1, i + 1, 1_000 * i), before)
+        if i == len(shares) - 1:
+            snapshot = Snapshot(replace(snapshot.commit, protections=protections), snapshot.routes)
+        lines.append(diff.offer(Shown(snapshot, before)))
+        before = snapshot
+    return lines
+
+
+def test_a_move_says_who_lost_how_much_to_whom_and_the_protection_that_caused_it() -> None:
+    first, second = told({A: {"e1": 1_000_000}}, {A: {"e1": 600_000, "e2": 400_000}}, protections=(SLOW,))
+    assert first is not None
+    assert (first.version, first.moves) == (1, ())
+    assert second is not None
+    assert second.moves == (
+        Moved(
+            A,
+            pytest.approx(0.4),
+            pytest.approx(4.0),
+            (Part("e1", pytest.approx(0.4)),),
+            (Part("e2", 0.4),),
+            "e1: 3.0 times as slow as its peers (outlier)",
+        ),
+    )
+    assert list(diff_lines(second)) == [
+        "00:00:01.000 version 2, OPTIMAL: by hand",
+        f"  {A}: 40 % (4.0 RPS) from e1 to e2; e1: 3.0 times as slow as its peers (outlier)",
+    ]
+
+
+def test_small_steps_are_told_once_they_add_up_and_all_of_them_where_asked() -> None:
+    steps: list[Shares] = [{A: {"e1": 1_000_000 - 2_000 * i, "e2": 2_000 * i}} for i in range(4)]
+    lines = told(*steps)
+    assert [line is not None for line in lines] == [True, False, False, True]
+    assert all(line is not None for line in told(*steps, every=True))
+
+
+def test_routes_come_and_go_and_those_that_are_not_wanted_are_left_out() -> None:
+    other = "nowhere|m|default"
+    _, second, third = told(
+        {A: {"e1": 1_000_000}},
+        {A: {"e1": 1_000_000}, B: {"e2": 1_000_000}, other: {"e1": 1_000_000}},
+        {B: {"e2": 1_000_000}},
+    )
+    assert second is not None
+    assert second.added == (B,)
+    assert third is not None
+    assert third.removed == (A,)
+    assert list(diff_lines(third))[1:] == [f"  {A}: gone"]
+
+
+def test_with_reasons_each_engine_of_a_move_says_why_it_has_what_it_has() -> None:
+    before, _ = snapshot_of({A: {"e1": 1_000_000}}, stamp(1, 1, 0))
+    after, _ = snapshot_of({A: {"e1": 600_000, "e2": 400_000}}, stamp(1, 2, 1_000), before)
+    after = Snapshot(replace(after.commit, protections=(SLOW,)), after.routes)
+    diff = Diff(wanted)
+    diff.offer(Shown(before, None))
+    line = diff.offer(Shown(after, before))
+    assert line is not None
+    assert list(diff_lines(line, after))[2:] == [
+        "    e1 60.00 %: by hand",
+        "      outlier x0.50: 3.0 times as slow as its peers",
+        "    e2 40.00 %: by hand",
+        "    by hand",
+    ]
+
+
+def test_a_decision_is_one_line() -> None:
+    line = decision_line(solved(three_regions()).tick.record)
+    for words in ("version 7, OPTIMAL by DUAL, within 0.0", "250.0 RPS of 280.0, 0.0 shed", "columns in 1 parts"):
+        assert words in line
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        (("tail", "decisions", "--cluster", "a"), "are of weights, not of decisions"),
+        (("tail", "dead-letters", "--diff"), "are of weights, not of dead-letters"),
+        (("tail", "--explain", "--json"), "each line of --diff has its cause"),
+        (("tail", "wights"), "'wights' is not one of"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(typed: tuple[str, ...], says: str) -> None:
+    result = CliRunner().invoke(headrace, typed)
+    assert result.exit_code == 2
+    assert says in result.output

@@ -1,0 +1,113 @@
+"""Why an engine has its weight, as `headrace explain` says it: terms that add up, what acted, what came before."""
+
+from dataclasses import replace
+
+import pytest
+
+from headrace.infra.past_tick.again import differing
+from headrace.infra.past_tick.wanted import Wanted, parse_wanted
+from headrace.infra.weight_why.lines import report_lines
+from headrace.infra.weight_why.report import AskedWeight, weight_report
+from headrace.infra.weight_why.steps import WeightStep, weight_steps
+from headrace.schemas.errors import InvalidInputError
+from headrace.schemas.ids import RouteKey
+from headrace.schemas.weights import Protected, Snapshot
+from headrace.solver.core.problem import Problem
+from headrace.solver.core.tick import TickStamp, hold_tick
+from headrace.solver.settings import SolverSettings
+from past_ticks import TICK_MS, Again, acted_on, solved, three_regions
+from solver_ticks import snapshot_of, stamp
+
+SLOW = Protected("engine-b", "measured_capacity", 0.34, "measured to serve 34 RPS at its wall")
+BUSY = Protected("engine-c", "backlog", 0.9, "20 stand in line")
+ASKED = AskedWeight("cluster-b", "engine-b")
+
+
+def test_the_terms_add_up_to_the_price_and_the_sentences_are_three() -> None:
+    again = solved(three_regions())
+    report = weight_report(again, again.tick.snapshot, ASKED, (), proved=True)
+    terms = report.terms_ms
+    assert terms is not None
+    parts = (terms.network_ms, terms.engine_ms, terms.congestion_ms, terms.scarcity_ms, terms.move_ms)
+    assert sum(parts) == pytest.approx(terms.marginal_ms, abs=1e-6)
+    assert terms.marginal_ms == pytest.approx(report.route_marginal_ms, abs=1e-6)
+    assert len(report.sentences) == 3
+    assert report.alternatives[0].engine_ids == ("engine-a",)
+    assert (report.computed_again, report.inputs_proved) == (True, True)
+
+
+def test_protections_of_the_routes_engines_are_told_this_ones_first() -> None:
+    again = acted_on(solved(three_regions()), BUSY, SLOW, Protected("elsewhere", "trim", 1.2, "of no engine here"))
+    report = weight_report(again, again.tick.snapshot, ASKED, (), proved=True)
+    assert report.protections == (SLOW, BUSY)
+    lines = report_lines(report)
+    assert "protections  engine-b: measured to serve 34 RPS at its wall (measured_capacity, x0.34)" in lines
+    assert "             engine-c: 20 stand in line (backlog, x0.90)" in lines
+
+
+def test_what_comes_out_otherwise_and_what_is_not_proved_is_said() -> None:
+    again = solved(three_regions())
+    unproved = weight_report(again, again.tick.snapshot, ASKED, (), proved=False)
+    assert report_lines(unproved)[0].endswith("its inputs are not proved to be those that it was made from")
+    changed = replace(again, differing=("cluster-b|llama-3.1-8b|default",))
+    otherwise = weight_report(changed, again.tick.snapshot, ASKED, (), proved=True)
+    assert "computed again it comes out otherwise" in report_lines(otherwise)[0]
+
+
+def held(problem: Problem) -> Again:
+    previous = solved(problem).tick.snapshot
+    tick = hold_tick(problem, previous, SolverSettings(), TickStamp(1, 8, TICK_MS + 4_000), "telemetry lost")
+    return Again(problem, tick, ())
+
+
+def test_a_tick_that_only_held_says_what_it_held_and_since_which_version() -> None:
+    again = held(three_regions())
+    report = weight_report(again, again.tick.snapshot, ASKED, (), proved=True)
+    assert report.terms_ms is None
+    assert report.sentences[0] == "Nothing was decided in this tick: telemetry lost."
+    assert report.sentences[1].startswith("cluster-b keeps sending engine-b 74.6 %, as version 7 did: ")
+
+
+@pytest.mark.parametrize("asked", [AskedWeight("mars", "engine-b"), AskedWeight("cluster-b", "engine-q")])
+def test_what_is_not_there_is_told_with_what_is(asked: AskedWeight) -> None:
+    for again in (solved(three_regions()), held(three_regions())):
+        with pytest.raises(InvalidInputError, match="there are"):
+            weight_report(again, again.tick.snapshot, asked, (), proved=True)
+
+
+def test_the_history_of_a_weight_is_its_steps_told_once_they_add_up() -> None:
+    route, made = "tokyo|m|default", list[Snapshot]()
+    for i, ppm in enumerate((1_000_000, 998_000, 994_000, 600_000, 600_000)):
+        snapshot, _ = snapshot_of({route: {"e1": ppm, "e2": 1_000_000 - ppm}}, stamp(1, i + 1, TICK_MS + 1_000 * i))
+        made.append(snapshot)
+    made[3] = Snapshot(replace(made[3].commit, protections=(replace(SLOW, engine_id="e1"),)), made[3].routes)
+    cause = "e1: measured to serve 34 RPS at its wall (measured_capacity)"
+    steps = weight_steps(made, RouteKey("tokyo", "m", "default"), "e1")
+    assert steps == (
+        WeightStep(3, TICK_MS + 2_000, 1_000_000, 994_000, "e2: by hand"),
+        WeightStep(4, TICK_MS + 3_000, 994_000, 600_000, cause),
+    )
+
+
+def test_a_tick_is_meant_by_version_by_time_or_is_the_newest() -> None:
+    commit = solved(three_regions()).tick.snapshot.commit  # version 7
+    assert parse_wanted(None, 0, "explain") == Wanted()
+    assert parse_wanted("812", 0, "explain").version == 812
+    assert parse_wanted("1s", 5_000, "explain").at_ms == 4_000
+    for wanted, past, met in (
+        (Wanted(), False, True),
+        (Wanted(version=6), True, False),
+        (Wanted(version=7), False, True),
+        (Wanted(version=8), False, False),
+        (Wanted(at_ms=commit.tick_ms), False, True),
+        (Wanted(at_ms=commit.tick_ms - 1), True, True),
+    ):
+        assert (wanted.is_past(commit), wanted.is_met(commit)) == (past, met), wanted
+
+
+def test_snapshots_differ_by_their_weights_and_by_nothing_else() -> None:
+    again = solved(three_regions())
+    ours = again.tick.snapshot
+    again_later = Snapshot(replace(ours.commit, sentence="otherwise said"), ours.routes)
+    assert differing(ours, again_later) == ()
+    assert differing(ours, Snapshot(ours.commit, ours.routes[1:])) == (str(ours.routes[0].route),)
