@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from headrace.replay.score.calibration import Calibration, calibrate
-from headrace.replay.score.interval import Blocks, Interval, block_ms, blocks_of, interval, paired
+from headrace.replay.score.interval import (
+    Blocks,
+    Draws,
+    Interval,
+    block_ms,
+    blocks_of,
+    draws_of,
+    interval,
+    paired,
+    paired_draws,
+)
 from headrace.replay.score.measured import NOTHING_MEASURED, MeasuredFleet
 from headrace.replay.score.numbers import NUMBERS, Number
 from headrace.replay.score.off_policy import OffPolicyEstimate, OffPolicyRefused
@@ -133,30 +143,36 @@ def compare(
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Drawn:
+    """The draws of one variant, and those of it and the recorded one together."""
+
+    own: Draws | None
+    pair: tuple[Draws, Draws] | None
+
+
 def _compared(
     score: VariantScore, recorded: VariantScore, blocks: tuple[Blocks, Blocks], rules: ScoreSettings
 ) -> Compared:
+    drawn = _Drawn(draws_of(blocks[0], rules), paired_draws(*blocks, rules) if score is not recorded else None)
     return Compared(
         score=score,
-        numbers=tuple(_told(number, score, recorded, blocks, rules) for number in NUMBERS),
+        numbers=tuple(_told(number, score, recorded, drawn) for number in NUMBERS),
         extrapolation=_bounded(score),
         slower_ms=_world_ms(score.slower),
         faster_ms=_world_ms(score.faster),
     )
 
 
-def _told(
-    number: Number, score: VariantScore, recorded: VariantScore, blocks: tuple[Blocks, Blocks], rules: ScoreSettings
-) -> Told:
+def _told(number: Number, score: VariantScore, recorded: VariantScore, drawn: _Drawn) -> Told:
     value, other = number.read(score), number.read(recorded)
     # Sessions are counted over the whole run: there are no blocks of them to draw.
     statistic = None if number.name == "cold_percent" and score.sessions is not None else number.statistic
-    known = value is not None and statistic is not None
-    own = interval(blocks[0], statistic, rules) if known and statistic is not None else None
+    own = None if value is None or statistic is None else interval(drawn.own, statistic)
     if score is recorded or value is None or other is None:
         return Told(number, value, own, None, None, Word.SAME if score is recorded else Word.UNCLEAR)
     difference = value - other
-    between = None if statistic is None else paired(blocks[0], blocks[1], statistic, rules)
+    between = None if statistic is None else paired(drawn.pair, statistic)
     return Told(number, value, own, difference, between, _word(difference, between, number.better))
 
 

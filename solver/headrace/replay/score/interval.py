@@ -71,24 +71,45 @@ def block_ms(width_ms: int, span_ms: int, settings: ScoreSettings) -> int:
     return width_ms * max(1, -(-round(least) // width_ms))
 
 
-def interval(blocks: Blocks, of: Statistic, settings: ScoreSettings) -> Interval | None:
-    """Give a number's interval; None where there are too few blocks to draw from."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """What came out of each draw: sums (N, len(Of)) and masses (N, CELLS)."""
+
+    sums: Floats
+    mass: Floats
+
+
+def draws_of(blocks: Blocks, settings: ScoreSettings) -> Draws | None:
+    """Draw blocks with replacement; None where there are too few to draw from."""
     drawn = _drawn(len(blocks.starts_ms), settings)
-    return None if drawn is None else _middle(of(drawn @ blocks.sums, drawn @ blocks.mass))
+    return None if drawn is None else Draws(drawn @ blocks.sums, drawn @ blocks.mass)
 
 
-def paired(a: Blocks, b: Blocks, of: Statistic, settings: ScoreSettings) -> Interval | None:
-    """Give the interval of a's number less b's, over the blocks that both have; None where these are too few."""
+def paired_draws(a: Blocks, b: Blocks, settings: ScoreSettings) -> tuple[Draws, Draws] | None:
+    """Draw the same blocks of both, of those that both have; None where these are too few."""
     common = sorted(set(a.starts_ms) & set(b.starts_ms))
     drawn = _drawn(len(common), settings)
     if drawn is None:
         return None
-    numbers: list[Floats] = []
-    for blocks in (a, b):
-        place = {at: i for i, at in enumerate(blocks.starts_ms)}
-        kept = [place[at] for at in common]
-        numbers.append(of(drawn @ blocks.sums[kept], drawn @ blocks.mass[kept]))
-    return _middle(numbers[0] - numbers[1])
+    kept = [[blocks.starts_ms.index(at) for at in common] for blocks in (a, b)]
+    one, two = (
+        Draws(drawn @ blocks.sums[places], drawn @ blocks.mass[places])
+        for blocks, places in zip((a, b), kept, strict=True)
+    )
+    return one, two
+
+
+def interval(draws: Draws | None, of: Statistic) -> Interval | None:
+    """Give a number's interval; None without draws, or where a draw has no such number."""
+    return None if draws is None else _middle(of(draws.sums, draws.mass))
+
+
+def paired(draws: tuple[Draws, Draws] | None, of: Statistic) -> Interval | None:
+    """Give the interval of the first one's number less the second one's."""
+    if draws is None:
+        return None
+    one, two = draws
+    return _middle(of(one.sums, one.mass) - of(two.sums, two.mass))
 
 
 def _drawn(count: int, settings: ScoreSettings) -> Floats | None:

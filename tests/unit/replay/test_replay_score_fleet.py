@@ -1,0 +1,116 @@
+"""Engines as scoring sees them: the profile's curve below the wall, a bounded fluid queue beyond it.
+
+The curve is a line from 0.1 s idle to 0.3 s at the wall, without tokens; capacity 10 RPS.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from headrace.replay.score.fleet_model import Behaviour, FleetModel, engines_of
+from headrace.replay.score.slowness import PERSISTS_MS, Slowness
+from headrace.schemas.weights import Reason
+from headrace.solver.core.problem import Engine, Exclusion, Measured
+from solver_problems import engine, problem, profile, row
+
+LINE = profile("p", (0.0, 1.0), (0.1, 0.3), (0.0, 0.0))
+
+
+def stepped(model: FleetModel, offered: float, seconds: float, **changes: object) -> Behaviour:
+    p = problem([row("A", 1.0)], [engine("e", **changes)], profiles=(LINE,))
+    engines = engines_of(p, np.array([0, 1]), Slowness(1.3), {}, frozenset())
+    return model.step(engines, np.array([offered]), seconds)
+
+
+def test_below_the_wall_latency_is_the_profile_s_at_the_load() -> None:
+    seen = stepped(FleetModel(2.0), 5.0, 1.0)
+    assert seen.load[0] == pytest.approx(0.5)
+    assert seen.ttft_s[0] == pytest.approx(0.2)
+    assert seen.wait_s[0] == 0.0
+
+
+def test_beyond_the_wall_the_queue_grows_by_what_is_too_much_and_drains_again() -> None:
+    model = FleetModel(queue_per_slot=100.0)
+    full = stepped(model, 12.0, 10.0)
+    # 120 come, 100 are served, 20 wait at the end: 10 in the mean, a second of work.
+    assert full.served[0] == pytest.approx(10.0)
+    assert full.wait_s[0] == pytest.approx(1.0)
+    assert full.ttft_s[0] == pytest.approx(1.3)
+    after = stepped(model, 5.0, 10.0)
+    # 20 + 50 are less than the 100 that it can serve.
+    assert after.served[0] == pytest.approx(7.0)
+    assert stepped(model, 5.0, 10.0).wait_s[0] == 0.0
+
+
+def test_the_queue_holds_so_many_for_each_one_in_service_and_refuses_the_rest() -> None:
+    # In service at the wall: 10 RPS x 0.3 s = 3, so 6 may wait. 20 are too much, 14 are refused of 120.
+    seen = stepped(FleetModel(queue_per_slot=2.0), 12.0, 10.0)
+    assert seen.refused_share[0] == pytest.approx(14 / 120)
+
+
+def test_an_engine_that_is_gone_refuses_all_and_forgets_its_queue() -> None:
+    model = FleetModel(100.0)
+    stepped(model, 12.0, 10.0)
+    gone = stepped(model, 5.0, 1.0, exclusion=Exclusion(Reason.STALE, "silent"))
+    assert gone.refused_share[0] == 1.0
+    assert gone.served[0] == 0.0
+    assert stepped(model, 5.0, 1.0).wait_s[0] == 0.0
+
+
+def test_a_drained_engine_still_serves_what_it_is_sent() -> None:
+    assert stepped(FleetModel(2.0), 5.0, 1.0, exclusion=Exclusion(Reason.DRAINED, "")).served[0] == pytest.approx(5.0)
+
+
+def test_in_a_slower_world_latencies_are_longer_and_capacity_is_smaller() -> None:
+    seen = stepped(FleetModel(2.0, slower=1.25), 4.0, 1.0)
+    # 8 RPS are left, so 4 are half of it: 1.25 x 0.2 s.
+    assert seen.load[0] == pytest.approx(0.5)
+    assert seen.ttft_s[0] == pytest.approx(0.25)
+
+
+def test_loads_beyond_what_was_measured_are_flagged_with_what_lies_there() -> None:
+    measured_to_half = replace(LINE, measured_to_load=0.5)
+    p = problem([row("A", 1.0)], [engine("e")], profiles=(measured_to_half,))
+    engines = engines_of(p, np.array([0, 1]), Slowness(1.3), {}, frozenset())
+    seen = FleetModel(2.0).step(engines, np.array([8.0]), 1.0)
+    # 0.26 s at load 0.8, of which 0.2 were measured at 0.5.
+    assert seen.unmeasured[0]
+    assert seen.beyond_s[0] == pytest.approx(0.06)
+
+
+# --- slowness -------------------------------------------------------------------------------------------------------
+
+
+def told(measured: Measured | None, seconds: int = 10, **changes: object) -> float:
+    slowness = Slowness(slow_above=1.3)
+    one: Engine = engine("e", measured=measured, **changes)
+    for s in range(seconds):
+        slowness.see(problem([row("A", 1.0)], [one], profiles=(LINE,)), 1000 * s)
+    return slowness.of("e")
+
+
+def test_an_engine_three_times_slower_than_its_profile_at_its_load_is_scored_as_slow() -> None:
+    assert told(Measured(5.0, 0.6, 0.6, 100, inside=3.0)) == pytest.approx(3.0)
+
+
+def test_a_profile_that_is_a_tenth_off_is_left_to_calibration() -> None:
+    assert told(Measured(5.0, 0.22, 0.22, 100, inside=1.1)) == 1.0
+
+
+def test_what_is_seen_for_a_moment_only_does_not_count() -> None:
+    assert told(Measured(5.0, 0.6, 0.6, 100, inside=3.0), seconds=PERSISTS_MS // 1000) == 1.0
+
+
+def test_a_queue_at_an_engine_that_finishes_half_of_its_capacity_says_that_the_wall_came_down() -> None:
+    assert told(Measured(5.0, 2.0, 2.0, 100, inside=30.0, waiting=20.0)) == pytest.approx(2.0)
+
+
+def test_an_engine_that_was_away_begins_anew() -> None:
+    slowness = Slowness(1.3)
+    slow = engine("e", measured=Measured(5.0, 0.6, 0.6, 100, inside=3.0))
+    for s in range(10):
+        slowness.see(problem([row("A", 1.0)], [slow], profiles=(LINE,)), 1000 * s)
+    gone = replace(slow, measured=None, exclusion=Exclusion(Reason.STALE, ""))
+    slowness.see(problem([row("A", 1.0)], [gone], profiles=(LINE,)), 10_000)
+    assert slowness.of("e") == 1.0
