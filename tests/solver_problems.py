@@ -115,6 +115,53 @@ def problems(draw: st.DrawFn) -> Problem:
     return problem(rows, engines, links, curves)
 
 
+def coupled_fleet(
+    clusters: int,
+    engines: int,
+    models: int,
+    *,
+    seed: int,
+    utilisation: float = 0.7,
+    sites: int = 4,
+    shared: float = 0.3,
+) -> Problem:
+    """Engines over sites and models, a share of them serving the next model too; demand unlike by cluster."""
+    dice = np.random.default_rng(seed)
+    knots = tuple(np.linspace(0, 1, 11))
+    curves = tuple(
+        profile(
+            f"p{i}",
+            knots,
+            tuple(0.05 / (1 - (0.6 + 0.1 * i) * np.array(knots))),
+            tuple(0.008 + 0.006 * np.array(knots)),
+        )
+        for i in range(4)
+    )
+    fleet: list[Engine] = []
+    for i in range(engines):
+        model = (i // sites) % models
+        served = {model, (model + 1) % models} if dice.random() < shared else {model}
+        fleet.append(
+            engine(
+                f"e{i:05}",
+                f"s{i % sites}",
+                float(dice.uniform(5, 40)),
+                models=tuple(sorted(f"m{m}" for m in served)),
+                profile_id=f"p{i % 4}",
+            )
+        )
+    each = utilisation * sum(e.capacity_rps for e in fleet) / models
+    rows = [
+        row(f"c{c}", float(share) * each, f"m{m}")
+        for m in range(models)
+        for c, share in enumerate(dice.dirichlet(np.full(clusters, 0.7)))
+    ]
+    links: dict[tuple[str, str], float | None] = {
+        (f"c{c}", f"s{s}"): float(dice.uniform(2, 200)) for c in range(clusters) for s in range(sites)
+    }
+    return problem(rows, fleet, links, curves)
+
+
 def highs_objective(program: LinearProgram) -> float:
     """The optimum of the same program, by HiGHS."""
     m, n = program.size

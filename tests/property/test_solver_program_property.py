@@ -16,6 +16,7 @@ from headrace.solver.core.problem import Problem
 from headrace.solver.core.program.curves import curves_of
 from headrace.solver.core.program.eligibility import exclusion
 from headrace.solver.core.program.layout import lay_out
+from headrace.solver.core.program.optimum import Optimum, optimum
 from headrace.solver.core.program.program import components_of, costs_of
 from headrace.solver.core.program.verify import kkt_problem
 from headrace.solver.core.tick import Tick, TickStamp, solve_tick
@@ -45,6 +46,22 @@ def test_every_answer_is_the_optimum_by_our_own_check_and_by_highs(problem: Prob
             assert component.program.cost @ answer.values == pytest.approx(
                 highs_objective(component.program), rel=1e-9, abs=1e-9
             )
+
+
+@settings(max_examples=100, deadline=None)
+@given(problems(), problems())
+def test_sifting_finds_what_the_whole_program_finds(first: Problem, second: Problem) -> None:
+    before = tick_of(first, sift_above=10**6).snapshot
+    for problem, previous in ((first, None), (second, before)):
+        layout = lay_out(problem, previous)
+        curves = curves_of(layout, SETTINGS)
+        costs = costs_of(layout, curves, 30.0)
+        whole, sifted = (optimum(layout, curves, costs, GLOP, above) for above in (10**6, -1))
+        assert isinstance(whole, Optimum)
+        assert isinstance(sifted, Optimum)
+        assert sifted.rung == "SIFTED" or not whole.parts
+        assert layout.per_row(sifted.flow) + sifted.shed == pytest.approx(layout.demand, abs=1e-6)
+        assert sifted.value == pytest.approx(whole.value, rel=1e-9, abs=1e-9)
 
 
 @settings(max_examples=200, deadline=None)

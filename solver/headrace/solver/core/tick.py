@@ -74,6 +74,8 @@ _RULES = (
     "retry_load_high",
 )
 """Settings that decide about weights, beside the classes; the worker's own are not among them."""
+_LATER_RULES = ("sift_above",)
+"""Settings that came later; they count only where they are not as they were before they came."""
 
 
 def standing_still() -> int:
@@ -182,6 +184,8 @@ def policy_hash(settings: SolverSettings) -> str:
     """Give 16 hex digits over every setting that a decision depends on: the same hash, the same rules."""
     classes = sorted((name, c.tier, c.requires, c.residency) for name, c in settings.classes.items())
     rules = [(name, getattr(settings, name)) for name in _RULES]
+    before = SolverSettings()
+    rules += [(name, v) for name in _LATER_RULES if (v := getattr(settings, name)) != getattr(before, name)]
     return xxhash.xxh3_64_hexdigest(repr((rules, classes)).encode())
 
 

@@ -35,15 +35,21 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Component:
+class Part:
+    """Rows, pools and pairs of a layout that are connected with each other, and with no others."""
+
+    rows: Ints
+    pools: Ints
+    pairs: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Component(Part):
     """One program and which of the layout's rows, pools, pairs and groups its columns and constraints stand for.
 
     `keep` are the pairs that have a x_keep column too, `shed_keep` the rows that have a z_keep column.
     """
 
-    rows: Ints
-    pools: Ints
-    pairs: Ints
     keep: Ints
     shed_keep: Ints
     program: LinearProgram
@@ -63,16 +69,30 @@ def costs_of(layout: Layout, curves: Curves, move_price_ms: float) -> Costs:
 
 def components_of(layout: Layout, curves: Curves, costs: Costs) -> tuple[Component, ...]:
     """Build the programs of all rows with demand and at least one pool, in the order of their first row."""
+    return tuple(_component(layout, curves, costs, pairs) for pairs in _connected_pairs(layout))
+
+
+def parts_of(layout: Layout) -> tuple[Part, ...]:
+    """Give the same parts, in the same order, without their programs."""
+    parts: list[Part] = []
+    for pairs in _connected_pairs(layout):
+        rows, pools = np.zeros(len(layout.rows), np.bool_), np.zeros(len(layout.pools), np.bool_)
+        rows[layout.pair_row[pairs]] = True
+        pools[layout.pair_pool[pairs]] = True
+        parts.append(Part(np.flatnonzero(rows), np.flatnonzero(pools), pairs))
+    return tuple(parts)
+
+
+def _connected_pairs(layout: Layout) -> list[Ints]:
     active = np.flatnonzero(layout.demand[layout.pair_row] > 0.0)
     if not len(active):
-        return ()
+        return []
     r, g = layout.pair_row[active], layout.pair_pool[active]
     size = len(layout.rows) + len(layout.pools)
     label = component_labels(r, g + len(layout.rows), size)
     order = np.argsort(label[r], kind="stable")
     bounds = np.flatnonzero(np.diff(label[r][order])) + 1
-    blocks = sorted(np.split(active[order], bounds), key=lambda pairs: int(pairs[0]))
-    return tuple(_component(layout, curves, costs, pairs) for pairs in blocks)
+    return sorted(np.split(active[order], bounds), key=lambda pairs: int(pairs[0]))
 
 
 def _component(layout: Layout, curves: Curves, costs: Costs, pairs: Ints) -> Component:

@@ -19,6 +19,17 @@ def compressed_rows(row: Ints, column: Ints, value: Floats, rows: int) -> tuple[
     return start.astype(np.int32), column[order].astype(np.int32), value[order]
 
 
+def compressed_arcs(tail: Ints, head: Ints, nodes: int) -> tuple[Indices, Indices, Floats]:
+    """Give the balance of a network's nodes: +1 where an arc leaves one, -1 where it enters; head -1 is outside."""
+    inner = np.flatnonzero(head >= 0)
+    column = np.concatenate((np.arange(len(tail)), inner))
+    value = np.concatenate((np.ones(len(tail)), -np.ones(len(inner))))
+    at = (np.concatenate((tail, head[inner])), column)
+    matrix: Any = coo_array((value, at), shape=(nodes, len(tail))).tocsr()
+    matrix.sort_indices()
+    return matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
+
+
 def component_labels(start: Ints, end: Ints, size: int) -> Ints:
     """Give each of `size` nodes the label of its connected component; edges go from `start` to `end`, either way."""
     graph = coo_array((np.ones(len(start)), (start, end)), shape=(size, size))

@@ -1,0 +1,143 @@
+"""The best answer to a layout's program, proved: by one program per component, or by sifting where it is large.
+
+Every answer is checked against the optimality conditions before it is believed. A program whose answer fails is solved
+again by the next method: dual simplex, primal, without scaling. One that fails all of them fails the whole; a large
+one that cannot be sifted is solved as a whole first.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.solver.core.linear import Failed, LinearProgram, LinearSolver, Method, Solution
+from headrace.solver.core.program.hub_flow import read_back
+from headrace.solver.core.program.hubs import hubs_of
+from headrace.solver.core.program.layout import Floats, Layout
+from headrace.solver.core.program.plan import Curves, Effort, Prices
+from headrace.solver.core.program.price_guess import guess_prices, prices_before
+from headrace.solver.core.program.program import Component, Costs, Part, components_of, parts_of
+from headrace.solver.core.program.sifting import sift
+from headrace.solver.core.program.verify import kkt_problem
+
+_METHODS = tuple(Method)
+SIFTED = "SIFTED"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Optimum:
+    """Flow of the pairs (P,), what is shed of the rows (R,), their prices, and which parts do not meet.
+
+    `rung` is the deepest rung of the ladder that was needed; `value` the program's own objective, on chords.
+    """
+
+    flow: Floats
+    shed: Floats
+    prices: Prices
+    parts: Sequence[Part]
+    rung: str
+    value: float
+    effort: Effort
+
+
+def optimum(layout: Layout, curves: Curves, costs: Costs, lp: LinearSolver, sift_above: int) -> Optimum | Failed:
+    """Solve; programs of more than `sift_above` pairs of row and pool are sifted."""
+    if len(layout.pair_row) > sift_above:
+        sifted = _by_sifting(layout, curves, costs, lp)
+        if isinstance(sifted, Optimum):
+            return sifted
+    return _by_components(layout, curves, costs, lp)
+
+
+def _by_sifting(layout: Layout, curves: Curves, costs: Costs, lp: LinearSolver) -> Optimum | Failed:
+    hubs = hubs_of(layout, curves, costs)
+    if not len(hubs.rows):
+        return Failed("NOTHING_TO_SIFT")
+    deepest, solved = _METHODS[0], 0
+
+    def solve(programs: Sequence[LinearProgram]) -> Sequence[Solution] | Failed:
+        nonlocal deepest, solved
+        outcome = solve_all(programs, lp)
+        if isinstance(outcome, Failed):
+            return outcome
+        deepest, solved = max(deepest, outcome[1], key=_METHODS.index), solved + 1
+        return outcome[0]
+
+    sifted = sift(hubs, guess_prices(hubs, prices_before(layout)), solve)
+    if isinstance(sifted, Failed):
+        return sifted
+    program = hubs.arcs.program()
+    problem = kkt_problem(program, Solution(sifted.values, sifted.prices, sifted.values))
+    if problem is not None:
+        return Failed(f"SIFTED_WRONG: {problem}")
+    flow, shed, prices = read_back(layout, costs, hubs, sifted)
+    parts = parts_of(layout)
+    rung = SIFTED if deepest is _METHODS[0] else f"{SIFTED}_{deepest.value}"
+    value = float(np.sum(program.cost * sifted.values))
+    return Optimum(flow, shed, prices, parts, rung, value, _effort([program], len(parts), None))
+
+
+def _by_components(layout: Layout, curves: Curves, costs: Costs, lp: LinearSolver) -> Optimum | Failed:
+    components = components_of(layout, curves, costs)
+    solved = solve_all([component.program for component in components], lp)
+    if isinstance(solved, Failed):
+        return solved
+    solutions, method = solved
+    flow, shed, prices = _read_back(layout, costs, components, solutions)
+    effort = _effort([c.program for c in components], len(components), _total(s.iterations for s in solutions))
+    value = sum(float(np.sum(c.program.cost * s.values)) for c, s in zip(components, solutions, strict=True))
+    return Optimum(flow, shed, prices, components, method.value, value, effort)
+
+
+def solve_all(programs: Sequence[LinearProgram], lp: LinearSolver) -> tuple[tuple[Solution, ...], Method] | Failed:
+    """Go down the ladder's first three rungs; the deepest one that was needed is given back."""
+    answers: dict[int, Solution] = {}
+    reasons: list[str] = []
+    for method in _METHODS:
+        open_ = [i for i in range(len(programs)) if i not in answers]
+        reasons = []
+        outcomes = lp.solve([programs[i] for i in open_], method)
+        for i, outcome in zip(open_, outcomes, strict=True):
+            problem = outcome.reason if isinstance(outcome, Failed) else kkt_problem(programs[i], outcome)
+            if problem is None and isinstance(outcome, Solution):
+                answers[i] = outcome
+            else:
+                reasons.append(f"component {i}: {problem}")
+        if not reasons:
+            return tuple(answers[i] for i in range(len(programs))), method
+    return Failed(f"LP_UNSOLVED after {', '.join(_METHODS)}: {'; '.join(reasons)[:300]}")
+
+
+def _read_back(
+    layout: Layout, costs: Costs, components: tuple[Component, ...], solutions: tuple[Solution, ...]
+) -> tuple[Floats, Floats, Prices]:
+    flow = np.zeros(len(layout.pair_row))
+    shed = layout.demand.copy()
+    row_price = costs.shed.copy()
+    pool_price = np.zeros(len(layout.pools))
+    for component, solution in zip(components, solutions, strict=True):
+        n_new, n_keep, n_row = len(component.pairs), len(component.keep), len(component.rows)
+        # A vertex is exact but for the last bits of a division: what is below zero by those is zero.
+        values = np.clip(solution.values, component.program.lower, component.program.upper)
+        flow[component.pairs] += values[:n_new]
+        flow[component.keep] += values[n_new : n_new + n_keep]
+        refused = values[len(values) - n_row - len(component.shed_keep) :]
+        shed[component.rows] = refused[:n_row]
+        shed[component.shed_keep] += refused[n_row:]
+        row_price[component.rows] = solution.duals[:n_row]
+        pool_price[component.pools] = 0.0 - solution.duals[n_row:]
+    return flow, shed, Prices(row_price, pool_price)
+
+
+def _effort(programs: Sequence[LinearProgram], components: int, iterations: int | None) -> Effort:
+    return Effort(
+        columns=sum(program.size[1] for program in programs),
+        rows=sum(program.size[0] for program in programs),
+        components=components,
+        iterations=iterations,
+    )
+
+
+def _total(iterations: Iterable[int | None]) -> int | None:
+    known = list(iterations)
+    return None if None in known else sum(n for n in known if n is not None)

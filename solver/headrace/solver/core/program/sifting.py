@@ -1,0 +1,134 @@
+"""A large program solved exactly by looking at few of its columns: sifting, with arcs fixed by their reduced costs.
+
+    1  prices of the pools, nearly right                                              `price_guess`
+    2  arcs whose reduced cost at these prices is far from 0 are fixed at a bound; a row left with one open arc sends
+       all it has there; what remains open is a small program, solved by GLOP
+    3  its duals price every arc of the whole network: those that are fixed at the wrong bound are opened; back to 2
+
+It ends when no arc is at the wrong bound: then the answer is the optimum of the whole program, and the caller proves it
+by the optimality conditions of the whole. Nothing depends on the guess but how long it takes, and which of several
+equally good answers is found. Bixby et al. 1992, "Very large-scale linear programming", call it sifting.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.solver.core.linear import Failed
+from headrace.solver.core.program.hubs import OUT, Arcs, Bools, Hubs
+from headrace.solver.core.program.layout import Floats, sums
+from headrace.solver.core.program.restricted import Answer, Open, Solve, hub_prices, restricted
+
+CONTESTED = 0.15
+"""Share of the rows that are left open between ways at first: those for which the second best is nearest."""
+NARROWER = 0.25
+"""How much closer to the price an arc must be from the second program on, when the prices are those of a program."""
+FEW = 0.03
+"""Share of rows with an arc at the wrong bound, above which the windows are not narrowed yet."""
+NARROW_ROUNDS = 3
+"""From then on arcs are only opened, so that it ends."""
+MAX_ROUNDS = 20
+EXACT = 1e-7
+"""A reduced cost this far on the wrong side is rounding, ms."""
+
+
+WIDE, CLOSE = 0.28, 0.1
+"""Chords whose slope is within this share of their pool's price are open: at first, and when prices are a program's."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sifted:
+    """The optimum of a network: (A,) flow of its arcs, (N,) prices of its nodes; and how many programs it took."""
+
+    values: Floats
+    prices: Floats
+    rounds: int
+
+
+def sift(hubs: Hubs, pool_prices: Floats, solve: Solve) -> Sifted | Failed:
+    """Solve the whole network, beginning with these prices of its pools."""
+    arcs, prices = hubs.arcs, _node_prices(hubs, pool_prices)
+    window = _window(hubs, prices)
+    open_ = _opened(hubs, prices, window, WIDE)
+    for round_ in range(1, MAX_ROUNDS + 1):
+        answer = restricted(hubs, open_, solve)
+        if isinstance(answer, Failed):
+            return answer
+        cost = reduced(arcs, answer.prices)
+        below, above = (cost < -EXACT) & (answer.values < arcs.upper), (cost > EXACT) & (answer.values > 0.0)
+        wrong = (below | above) & ~open_.arcs
+        if not (wrong.any() or answer.stretched.any()):
+            return Sifted(answer.values, answer.prices, round_)
+        open_ = _next(hubs, open_, answer, wrong, window, round_)
+    return Failed(f"SIFTING_UNFINISHED after {MAX_ROUNDS} programs")
+
+
+def reduced(arcs: Arcs, prices: Floats) -> Floats:
+    """Give the reduced cost of each arc, (A,): what a unit more of it would cost at these prices."""
+    outside = np.append(prices, 0.0)
+    return np.asarray(arcs.cost - prices[arcs.tail] + outside[arcs.head], dtype=np.float64)
+
+
+def _node_prices(hubs: Hubs, pool: Floats) -> Floats:
+    """Give the prices of all nodes where pools cost this: a hub its cheapest link, a row its last RPS."""
+    ways, keeps, links, _, sheds, shed_keeps, end = hubs.bounds
+    arcs, first, rows = hubs.arcs, hubs.first_pool, len(hubs.rows)
+    prices = np.concatenate((np.zeros(rows), hub_prices(hubs, pool), pool))
+    cheapest = np.minimum.reduceat(arcs.cost[ways:keeps] + prices[arcs.head[ways:keeps]], hubs.way_start[:-1])
+    cheapest = np.minimum(cheapest, arcs.cost[sheds:shed_keeps])
+    # What was there before goes first, the cheapest first; the dearest of it that is needed makes the price.
+    bounded = np.concatenate((np.arange(keeps, links), np.arange(shed_keeps, end)))
+    row, room = arcs.tail[bounded], arcs.upper[bounded]
+    cost = arcs.cost[bounded] + np.where(arcs.head[bounded] == OUT, 0.0, prices[np.maximum(arcs.head[bounded], first)])
+    order = np.lexsort((cost, row))
+    row, cost, room = row[order], cost[order], room[order]
+    before = np.cumsum(room) - room
+    start = np.searchsorted(row, np.arange(rows))
+    needed = before - np.append(before, 0.0)[start][row] < arcs.supply[row]
+    enough = sums(row, room, rows) >= arcs.supply[:rows]
+    dearest = np.full(rows, -np.inf)
+    np.maximum.at(dearest, row[needed], cost[needed])
+    prices[:rows] = np.where(enough, np.minimum(cheapest, dearest), cheapest)
+    return prices
+
+
+def _window(hubs: Hubs, prices: Floats) -> float:
+    """Give the gap within which a way is open: such that `CONTESTED` of the rows have a second one there."""
+    ways, keeps, *_ = hubs.bounds
+    gap = reduced(hubs.arcs, prices)[ways:keeps]
+    scale = 1e-6 * (1.0 + float(np.abs(prices).max(initial=0.0)))
+    second = np.minimum.reduceat(np.where(gap > scale, gap, np.inf), hubs.way_start[:-1])
+    contested = float(np.quantile(np.minimum(second, np.finfo(np.float64).max / 4), CONTESTED))
+    return min(max(contested, scale), 1e3 * scale + float(hubs.way_network.max(initial=0.0)))
+
+
+def _opened(hubs: Hubs, prices: Floats, window: float, ratio: float) -> Open:
+    """Open what is near its price, and fill what is far below it."""
+    _, _, links, chords, sheds, _, _ = hubs.bounds
+    arcs = hubs.arcs
+    cost = reduced(arcs, prices)
+    open_ = np.abs(cost) <= window
+    open_[links:chords] = True
+    price = prices[arcs.tail[chords:sheds]]
+    open_[chords:sheds] = np.abs(cost[chords:sheds]) <= ratio * np.abs(price) + 4.0 * window * ratio / CLOSE
+    return Open(open_, (cost < 0.0) & ~open_ & np.isfinite(arcs.upper))
+
+
+def _next(hubs: Hubs, open_: Open, answer: Answer, wrong: Bools, window: float, round_: int) -> Open:
+    """Open what is at the wrong bound; and close again what these better prices show to be far."""
+    arcs, rows = hubs.arcs, len(hubs.rows)
+    _, _, _, chords, sheds, _, _ = hubs.bounds
+    row_wrong = np.zeros(len(arcs.supply), dtype=np.bool_)
+    row_wrong[arcs.tail[wrong]] = True
+    if round_ <= NARROW_ROUNDS and int(row_wrong[:rows].sum()) <= FEW * rows:
+        near = _opened(hubs, answer.prices, NARROWER * window, CLOSE)
+        between = (answer.values > 0.0) & (answer.values < arcs.upper)
+        wider = near.arcs | between
+    else:
+        cost = np.abs(reduced(arcs, answer.prices))
+        wider = open_.arcs | ((cost <= NARROWER * window) & row_wrong[arcs.tail])
+        wider[chords:sheds] |= _opened(hubs, answer.prices, NARROWER * window, CLOSE).arcs[chords:sheds]
+    wider |= wrong
+    wider[chords:sheds] |= answer.stretched[arcs.tail[chords:sheds] - hubs.first_pool]
+    at_top = (answer.values >= arcs.upper) & np.isfinite(arcs.upper)
+    return Open(wider, at_top & ~wider)
