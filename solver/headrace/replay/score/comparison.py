@@ -124,7 +124,7 @@ def compare(
     if recorded not in names or len(set(names)) < len(names):
         raise InvalidInputError("comparison", (f"variants are {names}; each once, {recorded!r} among them",))
     ordered = sorted(scores, key=lambda score: score.name != recorded)
-    start_ms = min(score.from_ms for score in ordered)
+    start_ms = min((score.from_ms for score in ordered if score.ticks), default=0)
     width_ms = max(score.bin_ms for score in ordered)
     length_ms = block_ms(width_ms, max(score.to_ms for score in ordered) - start_ms, rules)
     blocks = [blocks_of(score.bins, length_ms, start_ms) for score in ordered]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.replay.score.bins import Bin
-from headrace.replay.score.latency_mass import Floats, quantiles_s
+from headrace.replay.score.latency_mass import CELLS, Floats, quantiles_s
 from headrace.replay.score.settings import ScoreSettings
 from headrace.replay.score.sums import Of
 
@@ -61,7 +61,7 @@ def blocks_of(bins: Sequence[tuple[int, Bin]], block_ms: int, start_ms: int) -> 
     return Blocks(
         starts_ms=tuple(start_ms + index * block_ms for index in order),
         sums=np.array([joined[i].sums for i in order]).reshape(len(order), len(Of)),
-        mass=np.array([joined[i].mass for i in order]).reshape(len(order), -1),
+        mass=np.array([joined[i].mass for i in order]).reshape(len(order), CELLS),
     )
 
 

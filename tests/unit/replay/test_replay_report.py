@@ -1,0 +1,124 @@
+"""The report: one document, valid by its schema; a page that asks nobody for anything; CSV that says the same."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fastjsonschema
+import pytest
+
+from headrace.replay.core.played import PlayedTick
+from headrace.replay.report.differences import decider, largest_differences
+from headrace.replay.report.document import Origin, document
+from headrace.replay.report.text_table import table_lines
+from headrace.replay.report.write import read_document, schema_text, write_report
+from headrace.replay.score.comparison import compare
+from headrace.replay.score.variant import score_variant
+from headrace.schemas.errors import InvalidInputError
+from headrace.solver.core.problem import Problem
+from headrace.solver.core.tick import TickStamp, solve_tick
+from headrace.solver.glop import Glop
+from headrace.solver.settings import SolverSettings
+from played_ticks import START_MS, played
+from solver_problems import engine, problem, profile, row
+
+if TYPE_CHECKING:
+    from headrace.schemas.weights import Snapshot
+
+LP = Glop(threads=1)
+LINE = profile("p", (0.0, 1.0), (0.1, 0.3), (0.0, 0.0))
+HOSTILE = "</script><script>alert(1)</script>"
+
+
+def at(second: int) -> Problem:
+    links: dict[tuple[str, str], float | None] = {("A", "s1"): 4.0, ("A", "s2"): 14.0}
+    demand = 8.0 if second % 40 < 20 else 12.0
+    return problem([row("A", demand)], [engine("e1", "s1"), engine("e2", "s2")], links, (LINE,))
+
+
+def by(settings: SolverSettings, seconds: int) -> Iterator[PlayedTick]:
+    previous: Snapshot | None = None
+    for s in range(seconds):
+        now_ms = START_MS + 1000 * s
+        tick = solve_tick(at(s), previous, settings, LP, TickStamp(1, s + 1, now_ms))
+        yield PlayedTick(now_ms, at(s), tick.snapshot, tick.record)
+        previous = tick.snapshot
+
+
+@cache
+def told() -> dict[str, Any]:
+    settings = {"lp": SolverSettings(period_ms=1000), "near": SolverSettings(period_ms=1000, policy="nearest")}
+    recorded = score_variant(HOSTILE, (played(float(s), at(s), {"A": {"e1": 0.5, "e2": 0.5}}) for s in range(100)))
+    others = [score_variant(name, by(chosen, 100)) for name, chosen in settings.items()]
+    comparison = compare(HOSTILE, [recorded, *others], configurations={"lp": {"policy": "lp"}})
+    deciders = {name: decider(chosen, LP) for name, chosen in settings.items()}
+    return document(
+        comparison,
+        Origin("A & B <i>", "by hand", closed_loop=False, notes=("a note",), complete=False),
+        largest_differences(recorded, others, deciders),
+    )
+
+
+def test_the_document_is_what_its_schema_says() -> None:
+    # The validator knows draft 7, which differs in nothing that the schema uses.
+    fastjsonschema.compile(json.loads(schema_text()) | {"$schema": "http://json-schema.org/draft-07/schema"})(told())
+
+
+def test_the_page_names_no_address_and_no_name_breaks_out_of_it(tmp_path: Path) -> None:
+    page = write_report(told(), tmp_path).read_text()
+    assert "<script>alert" not in page
+    assert "A &amp; B &lt;i&gt;" in page
+    assert "connect-src" not in page
+    assert "default-src 'none'" in page
+    own = page[: page.index("<script>", page.index('id="document"'))]
+    assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", own)
+    assert "This run was interrupted" in page
+
+
+def test_differences_are_told_with_the_reasons_of_both() -> None:
+    found = told()["differences"]
+    assert found
+    near = next(each for each in found if each["variant"] == "near")
+    assert abs(near["share"] - near["recorded_share"]) > 0.0
+    assert all(near["because"])
+    assert near["recorded_because"] == ["why"]
+    of_lp = next(each for each in found if each["variant"] == "lp")
+    assert any("ms" in sentence for sentence in of_lp["because"])
+
+
+def test_tables_and_csv_say_what_the_document_says(tmp_path: Path) -> None:
+    write_report(told(), tmp_path)
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "comparison.csv").read_text())))
+    mean = next(r for r in rows if r["variant"] == "lp" and r["number"] == "mean_ms")
+    lp = next(v for v in told()["variants"] if v["name"] == "lp")
+    assert float(mean["value"]) == lp["numbers"]["mean_ms"]["value"]
+    series = list(csv.DictReader(io.StringIO((tmp_path / "series.csv").read_text())))
+    assert len(series) == sum(len(v["series"]["at_ms"]) for v in told()["variants"])
+    assert [line.split()[0] for line in table_lines(told())][-2:] == ["lp", "near"]
+
+
+def test_a_report_is_drawn_again_from_its_own_json_to_the_same_bytes(tmp_path: Path) -> None:
+    first = write_report(told(), tmp_path / "one").read_bytes()
+    again = write_report(read_document(tmp_path / "one"), tmp_path / "two").read_bytes()
+    assert first == again
+
+
+def test_what_is_no_comparison_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "comparison.json").write_text("{}")
+    with pytest.raises(InvalidInputError, match="is not a comparison"):
+        read_document(tmp_path)
+    with pytest.raises(InvalidInputError, match="cannot be read"):
+        read_document(tmp_path / "nothing.json")
+
+
+def test_an_empty_range_has_a_report_that_says_so(tmp_path: Path) -> None:
+    nothing = document(
+        compare("recorded", [score_variant("recorded", ())]), Origin("Empty", "by hand", closed_loop=False)
+    )
+    assert nothing["verdict"][0].startswith("There is nothing to judge")
+    assert write_report(nothing, tmp_path).exists()
