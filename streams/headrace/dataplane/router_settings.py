@@ -7,6 +7,7 @@ from headrace.schemas.ids import identifier_problem
 _IN_ORDER = (
     ("error_tolerated", "error_bad"),
     ("ttft_factor", "ttft_clip"),
+    ("in_flight_established", "in_flight_most"),
 )
 """Guard settings of which the first must be below the second."""
 

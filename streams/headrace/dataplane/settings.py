@@ -37,6 +37,7 @@ class GuardSettings:
         throttle_window_ms: time constant with which rejections are forgotten.
         in_flight_new: times its share of the requests under way from which an engine lets new conversations go.
         in_flight_established: the same for conversations under way.
+        in_flight_most: times its share that either comes to in whole requests, at most: they are rounded up.
         in_flight_min: requests under way that are no crowd, whatever the share.
         released_max: sessions per route whose new engine is remembered after they were let go.
     """
@@ -57,6 +58,7 @@ class GuardSettings:
     throttle_window_ms: Annotated[int, Ge(1), Le(3_600_000)] = 60_000
     in_flight_new: Annotated[float, Ge(1), Le(1_000)] = 1.15
     in_flight_established: Annotated[float, Ge(1), Le(1_000)] = 1.25
+    in_flight_most: Annotated[float, Gt(1), Le(1_000)] = 1.3
     in_flight_min: Annotated[int, Ge(1), Le(1_000_000)] = 4
     released_max: Annotated[int, Ge(1), Le(10_000_000)] = 50_000
 

@@ -142,9 +142,27 @@ def test_errors_and_cancellations_are_accepts_and_what_is_kept_back_is_not() -> 
 
 
 def in_flight(ppm: dict[str, int], **settings: float) -> InFlight:
-    made = InFlight(GuardSettings(in_flight_new=1.0, in_flight_established=1.5, in_flight_min=1, **settings))
+    made = InFlight(
+        GuardSettings(
+            **(
+                {"in_flight_new": 1.0, "in_flight_established": 1.5, "in_flight_most": 2.0, "in_flight_min": 1}
+                | settings
+            )
+        )
+    )
     made.weigh(ppm)
     return made
+
+
+def test_a_small_engines_share_is_not_rounded_up_to_half_as_much_again() -> None:
+    made = InFlight(GuardSettings())  # 1.25 and at most 1.3 times, 4 at least
+    made.weigh({"small": 50_000, "rest": 950_000})
+    for _ in range(61):
+        made.begin("rest")
+    for _ in range(4):
+        made.begin("small")
+    # Its share of 66 is 3.3: 1.25 times that is 4.1, or 5 in whole requests; 1.3 times is 4.29, so it stops at 4.
+    assert made.crowded == {"small"}
 
 
 def test_an_engine_with_more_than_its_share_lets_new_ones_go_first() -> None:

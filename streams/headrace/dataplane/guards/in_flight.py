@@ -1,10 +1,12 @@
 """Requests under way at each engine of a route, and which engines have more than their share of them.
 
-    crowded where  under way at e + 1  >  max(least, ceil(factor x weight of e x (under way at all + 1)))
+    share                  = weight of e x (under way at all + 1)
+    crowded where  under way at e + 1  >  max(least, min(ceil(factor x share), floor(most x share)))
 
-A session whose engine is crowded moves on to its next slot: bounded-load consistent hashing. New conversations move at
-a lower factor than established ones: they have no cache to lose. Counts are of this data plane alone, so many replicas
-with little traffic each see little; `least` keeps few requests from being called a crowd.
+Rounding up leaves the smallest engines room, and `most` bounds that: 1.25 times 3.3 requests would be 5, half as much
+again as the share. A session whose engine is crowded moves on to its next slot: bounded-load consistent hashing. New
+conversations move at a lower factor than established ones: they have no cache to lose. Counts are of this data plane
+alone, so many replicas with little traffic each see little; `least` keeps few requests from being called a crowd.
 
 Counting is exact on any number of threads (the ends of a deque are atomic). Which engines are crowded is looked at when
 a request begins or ends there, so it may be one request late; a count is never below zero, whoever ends twice.
@@ -84,4 +86,5 @@ class InFlight:
         here = self.count(engine_id) + 1
         if here <= self._settings.in_flight_min or engine_id not in self._ppm:
             return False
-        return here > math.ceil(factor * self._ppm[engine_id] / self._total_ppm * (len(self._all) + 1))
+        share = self._ppm[engine_id] / self._total_ppm * (len(self._all) + 1)
+        return here > min(math.ceil(factor * share), math.floor(self._settings.in_flight_most * share))
