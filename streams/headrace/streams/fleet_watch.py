@@ -6,6 +6,7 @@ from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.codec import SchemaSource, decode
 from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.fleet import EngineSpec
+from headrace.schemas.overrides import is_override_key
 from headrace.schemas.raw import RawRecord
 from headrace.streams.ports import Log
 
@@ -39,8 +40,11 @@ class FleetWatch:
                 self.caught_up.set()
 
     def take(self, record: RawRecord) -> None:
-        """Take in one record: a spec makes its engine known, a tombstone unknown, an unreadable one changes nothing."""
-        if record.key is None:
+        """Take in one record: a spec makes its engine known, a tombstone unknown, an unreadable one changes nothing.
+
+        Operators' overrides stand in the same topic; they make no engine known.
+        """
+        if record.key is None or is_override_key(record.key):
             return
         if record.value is None:
             if record.key in self._engines:

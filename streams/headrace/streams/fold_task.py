@@ -1,19 +1,21 @@
-"""One signals topic: events to batches, batches through the fold, states and dead letters to Kafka, then the offsets.
+"""One signals topic: records to batches, batches through the fold, states and dead letters to Kafka, then the offsets.
 
-    agent -> Batches -> KeyedFold -> table and state topic, dead letters -> delivered -> acknowledged
+    consumer -> Batches -> KeyedFold -> table and state topic, dead letters -> delivered -> acknowledged
 
 The last two in this order: a crash between them delivers the batch again, and the offset inside each state drops it.
 States are sent in the order of their applied offsets, by which a recovery knows one that is out of date (`seek_back`).
-An event of an earlier generation of the group is dropped and not acknowledged: it comes again, to whoever owns its
-partition now, and folding it out of order would make the guard drop those before it.
+A record of an earlier generation of the group is dropped and not acknowledged: it comes again, to whoever owns its
+partition now, and folding it out of order would make the guard drop those before it. While partitions change hands
+nothing is folded: the batch in hand is finished, and what waits is left.
 """
 
+import asyncio
 import time
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from faust.types import AppT, EventT
+from faust.types import AppT
 
 from headrace.schemas.codec import decode, encode
 from headrace.schemas.dead_letters import DeadLetter, Rejected
@@ -33,8 +35,6 @@ IDLE_S = 0.25
 MAX_WAITS = 10
 """Under load a batch is collected for at most this many times the configured wait."""
 
-Event = EventT[Any]
-
 
 class FoldTask:
     """The live fold of one signals topic."""
@@ -47,7 +47,7 @@ class FoldTask:
         *,
         role: str,
         topics: tuple[str, str, str],
-        batches: Batches[Event],
+        batches: Batches[tuple[int, RawRecord]],
         wait_s: float,
         fleet: FleetWatch | None,
         continuity: Continuity,
@@ -72,11 +72,12 @@ class FoldTask:
         self._swept: tuple[int, int] | None = None
         self._another_log: set[int] = set()
         self._committed: Mapping[int, int] = {}
+        self._owning = False
+        self._hand = asyncio.Lock()
 
-    async def receive(self, stream: Any) -> None:  # noqa: ANN401 - Faust's stream type lacks `noack`
-        """Be the agent: hand every event on, acknowledging none."""
-        async for event in stream.noack().events():
-            await self._batches.add(event)
+    async def receive(self, records: Sequence[Any], generation: int) -> None:
+        """Take records of one partition as aiokafka gives them; waits while the buffer is full."""
+        await self._batches.add([(generation, raw_record(record)) for record in records])
 
     async def run(self) -> None:
         """Fold until asked to finish; the batch in hand is written and acknowledged before it returns.
@@ -87,15 +88,21 @@ class FoldTask:
         took_s = 0.0
         while not self._batches.closed:
             wait_s = max(self._wait_s, min(took_s, MAX_WAITS * self._wait_s))
-            events = await self._batches.take(wait_s, IDLE_S)
+            taken = await self._batches.take(wait_s, IDLE_S)
             began_s = time.monotonic()
-            await self._begin_anew()
-            await self._sweep()
-            current = [e for e in events if e.message.generation_id == self._app.consumer_generation_id]
-            if current:
-                await self._continuity.check(((self._signals, e.message.partition), e.message.offset) for e in current)
-                await self._process(current)
+            async with self._hand:
+                await self._fold_taken(taken)
             took_s = time.monotonic() - began_s
+
+    async def _fold_taken(self, taken: Sequence[tuple[int, RawRecord]]) -> None:
+        if not self._owning:
+            return
+        await self._begin_anew()
+        await self._sweep()
+        current = [record for generation, record in taken if generation == self._app.consumer_generation_id]
+        if current:
+            await self._continuity.check(((self._signals, record.partition), record.offset) for record in current)
+            await self._process(current)
 
     def finish(self) -> None:
         """Take no further batch."""
@@ -116,21 +123,25 @@ class FoldTask:
             if state is not None and not isinstance(state, Rejected):
                 applied.setdefault(partition_of(key, self._fold.partitions), []).append(state.applied_offset)
         self._committed = committed
+        self._owning = True
         self._another_log = {place for place, end in ends.items() if of_another_log(applied.get(place, ()), end)}
         return {place: start_offset(offset, applied.get(place, ())) for place, offset in committed.items()}
 
-    def revoked(self, partitions: Container[int]) -> None:
-        """Drop what is kept of partitions that other workers own now."""
-        kept = [partition for partition in range(self._fold.partitions) if partition not in partitions]
-        self._fold.keep_partitions(kept)
+    async def revoked(self, partitions: Container[int]) -> None:
+        """Finish the batch in hand, and drop what is kept of partitions that other workers own from now on."""
+        self._owning = False
+        self._batches.clear()
+        async with self._hand:
+            kept = [partition for partition in range(self._fold.partitions) if partition not in partitions]
+            self._fold.keep_partitions(kept)
 
-    async def _process(self, events: Sequence[Event]) -> None:
+    async def _process(self, records: Sequence[RawRecord]) -> None:
         began_s = time.monotonic()
-        folded = self._fold.fold(map(raw_record, events), self._stored, self._fleet)
+        folded = self._fold.fold(records, self._stored, self._fleet)
         folded_s = time.monotonic()
         partitions = self._fold.partitions
         # By the last signal of each key: the order of the applied offsets.
-        last = {event.message.key: place for place, event in enumerate(events)}
+        last = {record.key: place for place, record in enumerate(records)}
         written = sorted(folded.states.items(), key=lambda state: last.get(state[0], 0))
         outgoing = [Outgoing(self._state, partition_of(key, partitions), key, value) for key, value in written]
         self._table.data.update(folded.states)
@@ -138,11 +149,11 @@ class FoldTask:
         outgoing += [_refused(self._dead_letters, letter) for letter in rejected]
         self._lease.look()
         await deliver(self._app.producer, outgoing, self._log)
-        for event in events:
-            event.ack()
-        self._progress.processed(self._signals, ((e.message.partition, e.message.offset) for e in events), folded)
+        next_offsets = {record.partition: record.offset + 1 for record in records}
+        cast("Any", self._app.consumer).done(self._signals, next_offsets)
+        self._progress.processed(self._signals, next_offsets, folded)
         said = replace(folded, rejected=tuple(rejected))
-        self._count(len(events), said, {"fold": folded_s - began_s, "deliver": time.monotonic() - folded_s})
+        self._count(len(records), said, {"fold": folded_s - began_s, "deliver": time.monotonic() - folded_s})
         for letter in rejected[:1]:
             self._log.warning(
                 "signals refused",
@@ -206,19 +217,16 @@ class FoldTask:
         return self._table.data.get(key)
 
 
-def raw_record(event: Event) -> RawRecord:
-    """Give a Faust event as it lay in the log. Its time stamp comes in seconds, exact to the millisecond."""
-    message = event.message
-    headers = message.headers or ()
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
+def raw_record(record: Any) -> RawRecord:  # noqa: ANN401 - aiokafka ships no types
+    """Give a record of aiokafka's as it lay in the log."""
     return RawRecord(
-        topic=message.topic,
-        partition=message.partition,
-        offset=message.offset,
-        timestamp_ms=round(message.timestamp * 1000),
-        key=message.key,
-        value=message.value,
-        headers=tuple(pairs),
+        record.topic,
+        record.partition,
+        record.offset,
+        record.timestamp,
+        record.key,
+        record.value,
+        tuple(record.headers),
     )
 
 

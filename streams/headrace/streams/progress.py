@@ -21,10 +21,10 @@ class Progress:
         """Take where the owned partitions are read from."""
         self.next_offsets.update(starts)
 
-    def processed(self, topic: str, places: Iterable[tuple[int, int]], folded: Folded) -> None:
-        """Note a batch that was acknowledged."""
-        for partition, offset in places:
-            self.next_offsets[topic, partition] = offset + 1
+    def processed(self, topic: str, next_offsets: Mapping[int, int], folded: Folded) -> None:
+        """Note a batch that was acknowledged, and by partition the offset behind it."""
+        for partition, offset in next_offsets.items():
+            self.next_offsets[topic, partition] = offset
         for outcome, count in folded.outcomes.items():
             self.outcomes[outcome] += count
         self.refused += len(folded.rejected)

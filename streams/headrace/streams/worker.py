@@ -27,6 +27,7 @@ from headrace.streams.continuity import Continuity
 from headrace.streams.core.keyed import KINDS, KeyedFold
 from headrace.streams.departure import COMMITTING_S, LEAVING_S, STOP_S, WRITING_S, Part, depart
 from headrace.streams.fleet_watch import FleetWatch
+from headrace.streams.heap import settle_memory
 from headrace.streams.lag import follow_lag
 from headrace.streams.lease import Lease, LeaseLostError
 from headrace.streams.library_logs import redirect_library_logs
@@ -145,7 +146,9 @@ class _Worker:
         async def revoked(_: object, revoked: Collection[Any], **__: object) -> None:
             names = {self._table[role].name: fold for role, fold in zip(STATE_OF, folds, strict=True)}
             for name, fold in names.items():
-                fold.revoked({tp.partition for tp in revoked if tp.topic == name})
+                await fold.revoked({tp.partition for tp in revoked if tp.topic == name})
+            # Faust committed before it said so: what was in hand then is done now.
+            await app.consumer.commit()
             self._progress.forget((tp.topic, tp.partition) for tp in revoked)
             self._continuity.interrupt()
 
@@ -192,7 +195,7 @@ class _Worker:
         return starts
 
     def _fold(self, app: "AppT", role: str, fleet: FleetWatch | None, registry: SchemaSource | None) -> "FoldTask":
-        from headrace.streams.app import signals_topic, state_table  # noqa: PLC0415 - as above
+        from headrace.streams.app import state_table, subscribe  # noqa: PLC0415 - as above
         from headrace.streams.fold_task import FoldTask  # noqa: PLC0415 - as above
 
         signals: Topic = self._table[role]
@@ -212,7 +215,7 @@ class _Worker:
             counts=self._counts,
             log=self._log,
         )
-        app.agent(signals_topic(app, signals), name=f"fold {role}", concurrency=1)(fold.receive)
+        subscribe(app, signals, fold.receive)
         return fold
 
     async def _serve(
@@ -244,6 +247,7 @@ class _Worker:
             if not ready and starting.done():
                 ready = True
                 owned = self._signals_of(app.consumer.assignment())
+                settle_memory()
                 self._log.info("streams ready", partitions=len(owned), pid=os.getpid())
                 parts["lag"] = asyncio.create_task(self._follow_lag(app))
             if watching is not None and watching.done():

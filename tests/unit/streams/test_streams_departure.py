@@ -108,8 +108,8 @@ def test_a_closed_buffer_gives_nothing_takes_nothing_and_lets_go_whoever_waits()
         batches.close()
         waited = await taking
         full: Batches[int] = Batches(limit=1)
-        await full.add(1)
-        adding = asyncio.create_task(full.add(2))
+        await full.add([1])
+        adding = asyncio.create_task(full.add([2]))
         await asyncio.sleep(0)
         full.close()
         await adding

@@ -1,0 +1,16 @@
+"""Python's collector of cycles, told what a worker's memory is like: a few long-lived objects, many short-lived ones.
+
+What is there at the start (modules, schemas, the recovered table) stays, and is not looked through any more. The fold
+makes no cycles; a collection every 700 new objects took a twelfth of its time.
+"""
+
+import gc
+
+YOUNG, MIDDLE, OLD = 50_000, 20, 50
+
+
+def settle_memory() -> None:
+    """Collect once, set aside what is left, and collect seldom from then on."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG, MIDDLE, OLD)
