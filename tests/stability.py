@@ -3,7 +3,7 @@
     0 ── settle ── quiet ── failure (an engine dies, and is back after a while) ── shift (demand moves) ── end
 
 Everything is virtual time and seeded. A session's request counts as a hit where it is answered by the engine that
-answered the session's previous one; a retry that ends elsewhere is a miss.
+answered the session's request before it, in the order of arrival; a retry that ends elsewhere is a miss.
 """
 
 import math
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from headrace.dataplane.settings import DataPlaneSettings
 from headrace.infra.fleet.closed_loop import ClosedLoop, LoopSettings
 from headrace.infra.fleet.request import Ended, Kind, Request
 from headrace.infra.fleet.scenario import Scenario
@@ -22,6 +23,17 @@ from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
 from headrace.streams.settings import StreamsSettings
 
+METRICS = (
+    ("mean_ms", "mean ms", -1),
+    ("p99_ms", "p99 ms", -1),
+    ("kv_hit", "kv hit %", 1),
+    ("in_time", "in time %", 1),
+    ("moved", "moved %/min", -1),
+    ("shed", "shed %", -1),
+    ("overload_s", "overload s", -1),
+)
+"""What is measured in each phase: its name, how it is shown, and 1 where more is better."""
+TAIL_S = 6.0
 START_MS = 1_700_000_000_000
 PHASES = ("quiet", "failure", "shift")
 _T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 14: 2.14, 19: 2.09, 29: 2.05}
@@ -31,10 +43,12 @@ _T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31,
 class Lengths:
     """Seconds of each part. The dead engine is away for half of `failure_s`.
 
-    `after` lengthens them for signals that come late, so that what a phase causes is not counted in the next one.
+    `after` lengthens them for signals that come late, so that what a phase causes is not counted in the next one; nor
+    are the arrivals of a phase's last `TAIL_S`, whose answers come in the next. Before the first signals of demand are
+    there nothing is known of it, and what has queued up by then must have drained when `settle_s` is over.
     """
 
-    settle_s: float = 20.0
+    settle_s: float = 30.0
     quiet_s: float = 40.0
     failure_s: float = 40.0
     shift_s: float = 40.0
@@ -42,7 +56,7 @@ class Lengths:
     def after(self, delay_s: float) -> "Lengths":
         """Give the same for a delay."""
         late = 1.5 * delay_s
-        return Lengths(self.settle_s + late, self.quiet_s, self.failure_s + late, self.shift_s + late)
+        return Lengths(self.settle_s + 2.0 * delay_s, self.quiet_s, self.failure_s + late, self.shift_s + late)
 
     def script(self) -> str:
         """Give the commands of a run."""
@@ -57,6 +71,12 @@ class Lengths:
             t={shift}s surge cluster-b 0.6
             t={shift}s surge cluster-a 1.4
         """
+
+    def span(self, phase: str) -> tuple[float, float]:
+        """Give from when to when a phase's arrivals count."""
+        lengths = {"quiet": self.quiet_s, "failure": self.failure_s, "shift": self.shift_s}
+        begin = self.settle_s + sum(lengths[name] for name in PHASES[: PHASES.index(phase)])
+        return begin, begin + lengths[phase] - TAIL_S
 
     @property
     def total_s(self) -> float:
@@ -77,7 +97,10 @@ RIGHT = Errors()
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One run: settings of the loop, seed, lengths, and how wrong the solver's beliefs are."""
+    """One run: settings of the loop, seed, lengths, and how wrong the solver's beliefs are.
+
+    The data plane is the same for every policy; `relieved` says whether its crowded engines let sessions go.
+    """
 
     solver: SolverSettings
     delay_s: float
@@ -85,6 +108,13 @@ class Case:
     lengths: Lengths = Lengths()
     errors: Errors = RIGHT
     streams: StreamsSettings = field(default_factory=StreamsSettings)
+    relieved: bool = True
+
+
+def data_plane(case: Case) -> DataPlaneSettings:
+    """Give the data plane's settings: as they ship, or with a crowd that no engine ever has."""
+    settings = DataPlaneSettings()
+    return settings if case.relieved else replace(settings, guards=replace(settings.guards, in_flight_min=1_000_000))
 
 
 def measure(case: Case) -> dict[str, dict[str, float]]:
@@ -92,7 +122,7 @@ def measure(case: Case) -> dict[str, dict[str, float]]:
     fleet = misjudged(scaled(three_regions()), case.errors)
     loop = ClosedLoop(
         fleet,
-        LoopSettings(streams=case.streams, solver=case.solver, delay_s=case.delay_s),
+        LoopSettings(case.streams, case.solver, data_plane(case), case.delay_s),
         Glop(threads=1),
         START_MS,
         np.random.default_rng(case.seed),
@@ -136,31 +166,33 @@ def misjudged(fleet: Scenario, errors: Errors) -> Scenario:
     return replace(fleet, engines=tuple(setups), profiles=tuple(profiles))
 
 
+IN_TIME_S = 3.0
+"""What a user waits at most for a whole answer, three times the mean of a quiet fleet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """How one request ended: `engine_id` and `latency_s` are None unless it was answered."""
+
+    arrived_s: float
+    number: int
+    session: bytes
+    engine_id: str | None
+    latency_s: float | None
+
+
 class Watch:
-    """What is measured while a loop runs."""
+    """What is measured while a loop runs. A request belongs to the phase in which it arrived, however it ended."""
 
     def __init__(self, loop: ClosedLoop) -> None:
         self._loop = loop
-        self._engine_of: dict[bytes, str] = {}
-        self._seen: dict[str, list[int]] = {}
-        self._hits: dict[str, list[int]] = {}
+        self._served: list[Served] = []
         self._overload: dict[str, float] = {}
-        self._ends: dict[str, list[int]] = {}
 
     def end(self, request: Request, ended: Ended) -> None:
-        """Count an ending in the phase in which it came."""
-        phase = self._loop.simulation.tally.phase
-        ends = self._ends.setdefault(phase, [0, 0])
-        ends[0] += 1
-        ends[1] += ended.kind is not Kind.ANSWERED
-        if ended.kind is not Kind.ANSWERED or ended.engine_id is None:
-            return
-        before = self._engine_of.get(request.session)
-        self._engine_of[request.session] = ended.engine_id
-        if before is not None:
-            hits = self._hits.setdefault(phase, [0, 0])
-            hits[0] += 1
-            hits[1] += before == ended.engine_id
+        """Note an ending."""
+        engine_id = ended.engine_id if ended.kind is Kind.ANSWERED else None
+        self._served.append(Served(request.arrived_s, request.number, request.session, engine_id, ended.latency_s))
 
     def second(self) -> None:
         """Count engines that have somebody waiting, engine seconds."""
@@ -170,21 +202,39 @@ class Watch:
 
     def numbers(self, phase: str, start_s: float, lengths: Lengths) -> dict[str, float]:
         """Give a phase's numbers; a phase that nobody was answered in has NaN latencies."""
-        latency = self._loop.simulation.tally.latency(phase)
-        ended, unserved = self._ends.get(phase, [0, 0])
-        seen, hit = self._hits.get(phase, [0, 0])
-        from_s = start_s + lengths.settle_s
-        spans = {"quiet": lengths.quiet_s, "failure": lengths.failure_s, "shift": lengths.shift_s}
-        for name in PHASES[: PHASES.index(phase)]:
-            from_s += spans[name]
+        from_s, to_s = (start_s + at_s for at_s in lengths.span(phase))
+        here = [s for s in self._served if from_s <= s.arrived_s < to_s]
+        latency = sorted(1000.0 * s.latency_s for s in here if s.latency_s is not None)
+        seen, hit = hits(self._served, from_s, to_s)
+        share = 100.0 / len(here) if here else math.nan
         return {
-            "mean_ms": math.nan if latency.mean_ms is None else latency.mean_ms,
-            "p99_ms": math.nan if latency.p99_ms is None else latency.p99_ms,
-            "moved": moved_per_minute(self._loop.snapshots, from_s, from_s + spans[phase]),
+            "mean_ms": sum(latency) / len(latency) if latency else math.nan,
+            "p99_ms": latency[math.ceil(0.99 * len(latency)) - 1] if latency else math.nan,
+            "moved": moved_per_minute(self._loop.snapshots, from_s, to_s),
             "kv_hit": 100.0 * hit / seen if seen else math.nan,
-            "shed": 100.0 * unserved / ended if ended else math.nan,
+            "in_time": share * sum(ms <= 1000.0 * IN_TIME_S for ms in latency),
+            "shed": share * (len(here) - len(latency)),
             "overload_s": self._overload.get(phase, 0.0),
         }
+
+
+def hits(served: Sequence[Served], from_s: float, to_s: float) -> tuple[int, int]:
+    """Count requests that continue a session, and those of them on the engine of the session's request before.
+
+    In the order in which they arrived: a request that waited long may be answered after its successor, and neither of
+    them has moved for that.
+    """
+    engine_of: dict[bytes, str] = {}
+    seen = hit = 0
+    for one in sorted(served, key=lambda s: s.number):
+        if one.engine_id is None:
+            continue
+        before = engine_of.get(one.session)
+        engine_of[one.session] = one.engine_id
+        if before is not None and from_s <= one.arrived_s < to_s:
+            seen += 1
+            hit += before == one.engine_id
+    return seen, hit
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:

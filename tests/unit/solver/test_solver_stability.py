@@ -95,11 +95,11 @@ def test_the_same_inputs_move_nothing(policy: str) -> None:
 # --- staying --------------------------------------------------------------------------------------------------------
 
 
-def two_sites(demand: float = 10.0, capacity: float = 10.0) -> Problem:
+def two_sites(demand: float = 10.0, capacity: float = 10.0, other: float = 10.0) -> Problem:
     """A straight line from 0.1 s idle to 0.3 s full, and two sites 4 ms apart."""
     links: dict[tuple[str, str], float | None] = {("A", "s1"): 0.0, ("A", "s2"): 4.0}
     line = profile("p", (0.0, 1.0), (0.1, 0.3), (0.0, 0.0))
-    return problem([row("A", demand)], [engine("e1", "s1", capacity), engine("e2", "s2", 10.0)], links, (line,))
+    return problem([row("A", demand)], [engine("e1", "s1", capacity), engine("e2", "s2", other)], links, (line,))
 
 
 def stood(p: Problem, settings: SolverSettings) -> tuple[Snapshot, Snapshot]:
@@ -118,8 +118,17 @@ def test_weights_stand_while_the_best_answer_is_better_by_less_than_half_a_perce
 
 
 def test_weights_move_when_the_best_answer_is_better_by_more() -> None:
-    # e1 loses 3 of 10 RPS: with the old weights it would run at 74 %.
-    assert moved_share(*stood(two_sites(10.0, 7.0), FREE)) > 0.05
+    # e1 loses 300 of 1,000 RPS: with the old weights it would run at 71 %, the other at 50 %.
+    first = solve_tick(two_sites(1_000.0, 1_000.0, 1_000.0), None, FREE, LP, TickStamp(1, 1, 0)).snapshot
+    second = solve_tick(two_sites(1_000.0, 700.0, 1_000.0), first, FREE, LP, TickStamp(1, 2, 500)).snapshot
+    assert moved_share(first, second) > 0.05
+
+
+def test_what_is_within_the_noise_of_demand_is_worth_a_move_only_above_two_percent() -> None:
+    # The same of a hundredth of the size: 4.1 RPS instead of 5 is within 2 x sqrt(4.1 / 6 s) = 1.7, and 0.9 % better.
+    assert moved_share(*stood(two_sites(10.0, 7.0), FREE)) == 0.0
+    # With 5.5 of 10 RPS left it is 5 % better.
+    assert moved_share(*stood(two_sites(10.0, 5.5), FREE)) > 0.05
 
 
 def test_nobody_stays_on_an_engine_above_95_percent() -> None:

@@ -4,6 +4,8 @@
     best = true cost of the program's answer, the price of its moves not counted
     kept   where stay <= (1 + stay_within) best, every row's previous weights are all still usable, and no engine is
            loaded above `FULLEST`; above `BRIM` where the component sheds, and did before
+    chance also where stay <= (1 + `DOUBT` stay_within) best, and no pool's load is further from the best answer's than
+           `SIGMAS` deviations of a count over `COUNTED_S`: demand is an estimate, and its noise has an optimum too
 
 The cost is flat around its optimum, so small changes of demand move the optimum far for next to nothing, and every move
 costs somebody a warm cache. What is given up is bounded by the setting, and is in the record's gap. In a fleet that is
@@ -25,6 +27,10 @@ FULLEST = 0.95
 """Share of an engine's capacity above which its traffic is not left as it is: near the wall nothing is flat."""
 BRIM = 1.03
 """The same where there is too much for all of them: what is above the wall for a moment waits that moment."""
+DOUBT = 4.0
+SIGMAS = 2.0
+COUNTED_S = 6.0
+"""Demand that is smoothed with a time constant of 3 s is as sure as a count over twice that."""
 WHOLE = 1.0 - 2.0 / PPM
 
 
@@ -61,6 +67,7 @@ def staying(
     groups = layout.engine_group[usable]
     of_engines[usable] = _costs(layout, curves, groups, load[usable], layout.engine_capacity[usable])
     best, even = (_of_groups(layout, curves, f) for f in (flow, stay))
+    by_chance = _by_chance(layout.per_pool(stay), layout.per_pool(flow))
     uneven = 0.0
     for component in components:
         members = np.flatnonzero(np.isin(layout.engine_pool, component.pools))
@@ -71,10 +78,16 @@ def staying(
         mine = np.isin(layout.group_pool, component.pools)
         network = layout.pair_network[component.pairs]
         now = float(network @ stay[component.pairs]) + float(of_engines[members].sum())
-        if now <= (1.0 + within) * (float(network @ flow[component.pairs]) + float(best[mine].sum())):
+        allowed = within * (DOUBT if by_chance[component.pools].all() else 1.0)
+        if now <= (1.0 + allowed) * (float(network @ flow[component.pairs]) + float(best[mine].sum())):
             kept[component.rows] = True
             uneven += max(float(of_engines[members].sum()) - float(even[mine].sum()), 0.0)
     return Stay(kept, uneven)
+
+
+def _by_chance(stay: Floats, best: Floats) -> npt.NDArray[np.bool_]:
+    """Say of each pool whether its load differs by no more than the noise of the demand it is made of, (G,)."""
+    return np.asarray(np.abs(stay - best) <= SIGMAS * np.sqrt(best / COUNTED_S), dtype=np.bool_)
 
 
 def _of_groups(layout: Layout, curves: Curves, flow: Floats) -> Floats:

@@ -2,8 +2,9 @@
 
     full      waiting > `STANDS` x in service, until waiting <= `GONE` x in service; event time, of the same replicas
     measured  full for as long as `RECENT_S` and one service time: finished per second in the newest seconds, and of the
-              whole window once it has been full for all of it; plus `SIGMAS` Poisson deviations of that count
-    down      to it, at most by half a second; never below measured_capacity_least
+              whole window once it has been full for all of it
+    believed  what is stated, until a count is off by more than `SIGMAS` Poisson deviations; then that count, until
+              another one is; down at most by half a second, and never below measured_capacity_least
     up        measured_capacity_probe of the stated capacity per second while nobody stands in line; `QUICK` while the
               engine holds no more requests than an engine as profiled would, and less than `HALE` of it is believed
 
@@ -11,8 +12,7 @@ What is stated of an engine may be wrong, and what was right may change: a queue
 finishes less than it is stated to serve tells its capacity. Without this the program goes on sending what the engine
 then refuses. Before it has been full for a service time, what it finishes is what came before it was full.
 
-Additive increase and multiplicative decrease: Chiu and Jain 1989; the largest of what was delivered as an estimate of
-the bottleneck: Cardwell et al. 2016, "BBR". `measured_capacity_least` 1 switches this off.
+Additive increase and multiplicative decrease: Chiu and Jain 1989. `measured_capacity_least` 1 switches this off.
 """
 
 import math
@@ -70,10 +70,9 @@ def _remembered(
         share += rate * moment.elapsed_s
     else:
         wall_s = 0.0 if profile is None else _latency_s(profile, 1.0)
-        served = _served_rps(now, (now.signal_ms - since_ms) / MS - wall_s)
-        if served is not None:
-            least = max(settings.measured_capacity_least, share * 0.5**moment.elapsed_s)
-            share = max(served / stated, least)
+        served = _served_rps(now, (now.signal_ms - since_ms) / MS - wall_s, share * stated)
+        least = max(settings.measured_capacity_least, share * 0.5**moment.elapsed_s)
+        share = max(served / stated, least)
     return replace(
         before,
         capacity_ppm=round(share * PPM) if share < 1.0 else None,
@@ -90,15 +89,15 @@ def _full_since_ms(engine: Engine, now: Throughput, before: EngineMemory) -> int
     return before.full_since_ms if same else now.signal_ms
 
 
-def _served_rps(now: Throughput, full_s: float) -> float | None:
-    """Give what an engine that has been full for that long serves, generously; None where it cannot be told yet."""
+def _served_rps(now: Throughput, full_s: float, believed_rps: float) -> float:
+    """Give what an engine that has been full for that long serves: what is believed, or a count that contradicts it."""
     if full_s >= now.window_s:
         rate, seconds = now.window_rps, now.window_s
     elif full_s >= RECENT_S and now.recent_rps is not None:
         rate, seconds = now.recent_rps, RECENT_S
     else:
-        return None
-    return rate + SIGMAS * math.sqrt(rate / seconds) if seconds > 0.0 else None
+        return believed_rps
+    return rate if abs(rate - believed_rps) > SIGMAS * math.sqrt(believed_rps / seconds) else believed_rps
 
 
 def _as_profiled(now: Throughput, stated: float, profile: LatencyProfile | None) -> bool:
