@@ -69,8 +69,13 @@ def compared(asked: Asked, folder: Path, config: Config) -> Result:
     variants = parse_variants(asked.policies, asked.given, base)
     _see_out(asked.out, variants)
     measured = measured_in(history)
-    jobs = [] if asked.from_signals or not history.ticks else [Job(folder, RECORDED, None, base, asked.out, measured)]
-    jobs += [Job(folder, v.name, v, base, asked.out, measured) for v in variants if v.name != RECORDED or not jobs]
+    streams = config.streams if asked.from_signals or not history.ticks else None
+    jobs = [Job(folder, RECORDED, None, base, asked.out, measured)] if history.ticks else []
+    jobs += [
+        Job(folder, v.name, v, base, asked.out, measured, streams=streams)
+        for v in variants
+        if v.name != RECORDED or not jobs
+    ]
     return _run(asked, history, jobs, measured)
 
 

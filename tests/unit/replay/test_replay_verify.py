@@ -164,6 +164,17 @@ def test_a_damaged_file_a_missing_one_and_a_folder_that_is_none_are_refused_by_n
         verified(tmp_path)
 
 
+def test_where_the_inputs_are_proved_a_difference_is_the_codes(tmp_path: Path) -> None:
+    run = recorded_run(3)
+    place = TABLE[DECISIONS].name, 0
+    record = run.logs[place][1]
+    decided = must(decode(SolveRecord, record.value))
+    run.logs[place][1] = replace(record, value=encode(replace(decided, objective=1.0)))
+    (difference,) = verified(run.write(tmp_path / "h")).differences
+    assert difference.input.startswith("the inputs are proved to be what the solver read")
+    assert "decision record: objective was 1.0" in difference.input
+
+
 def test_junit_has_a_case_a_minute_that_fails_by_what_differs(tmp_path: Path) -> None:
     run = recorded_run(4)
     edit(run, "engine-b", 1, lambda state: replace(state, replicas_ready=0))

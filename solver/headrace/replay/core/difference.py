@@ -22,6 +22,7 @@ _TERMS = (
     ("utilisation", "utilisation", 100.0, "%"),
     ("engine_price_ms", "engine price", 1.0, "ms"),
 )
+PROVED = "the inputs are proved to be what the solver read, so the code or the machine is another"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ def difference(tick: RecordedTick, again: Tick, unproved: tuple[str, ...]) -> Di
     recorded = {route.key: route for route in tick.snapshot.routes}
     computed = {route.key: route for route in again.snapshot.routes}
     told: list[str] = list(unproved)
+    proved = not unproved and tick.record is not None and tick.record.input_digests is not None
     term, weight, off = "", "", -1
     for key in sorted(recorded.keys() | computed.keys()):
         one, other = recorded.get(key), computed.get(key)
@@ -69,8 +71,9 @@ def difference(tick: RecordedTick, again: Tick, unproved: tuple[str, ...]) -> Di
         furthest = _furthest(one, other)
         if furthest[0] > off:
             off, weight = furthest
-    if not told:
-        told = list(_commits(tick, again))
+    told = told or list(_commits(tick, again))
+    if proved:
+        told.insert(0, PROVED)
     same = not term and not weight and encode_body(commit) == encode_body(ours)
     return Difference(commit.version, commit.tick_ms, "; ".join(told[:3]), term, weight, same)
 

@@ -23,6 +23,7 @@ from headrace.replay.core.played import PlayedTick
 from headrace.replay.core.recorded import RecordedTick
 from headrace.replay.core.variant import Variant
 from headrace.replay.runs.pool import Desk, Pool
+from headrace.replay.runs.signals import signals_played
 from headrace.replay.runs.verification import recorded_of, standing_of
 from headrace.replay.score.measured import MeasuredFleet, measured_fleet
 from headrace.replay.score.variant import VariantScorer
@@ -37,6 +38,7 @@ from headrace.schemas.topics import SNAPSHOTS, STATE_ENGINE
 from headrace.solver.core.effective import settings_of
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
+from headrace.streams.settings import StreamsSettings
 
 TELL_EVERY = 20
 KEYFRAME_TICKS = 600
@@ -49,7 +51,8 @@ LOG = "snapshots.avro"
 class Job:
     """One variant over one folder; `variant` None plays what was recorded.
 
-    `role` says whose recorded ticks: the live solver's, or a shadow's.
+    `role` says whose recorded ticks: the live solver's, or a shadow's. With `streams` the signals are folded anew by
+    these settings, and ticks are the variant's own.
     """
 
     folder: Path
@@ -59,6 +62,7 @@ class Job:
     out: Path
     measured: MeasuredFleet
     role: str = SNAPSHOTS
+    streams: StreamsSettings | None = None
     registry: SchemaSource | None = None
 
 
@@ -153,6 +157,8 @@ def _engine_states(history: HistoryFolder) -> Iterator[EngineState]:
 
 
 def _played(job: Job, recorded: dict[int, str]) -> Iterator[PlayedTick]:
+    if job.streams is not None and job.variant is not None:
+        return signals_played(job.folder, job.variant, job.streams, job.registry)
     history = HistoryFolder(job.folder)
     standing = standing_of(history, job.registry)
     ticks = _noted(recorded_of(history, job.role).ticks(history.span), recorded)
