@@ -9,7 +9,7 @@ No tick before every input topic has been read to its end. A period that was mis
 newest state is all that counts. Every tick commits, changed or not, since the commit is what extends the validity.
 
 What a tick depends on is written down with it, so that a replay comes to the same bytes: how far each topic was read
-and a digest of what was read, the tick's time, and at each keyframe the settings and every route (ADR 0017).
+and a digest of what was read, the tick's time, and at each keyframe the settings and every route (ADR 0020).
 
 Failure mode: the broker away, nothing is decided and nothing is lost; data planes route on by the last weights, and
 the loop goes on where it stood when the broker answers. Where the pen was lost, the next epoch begins.
