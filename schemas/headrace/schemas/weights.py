@@ -52,7 +52,10 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One engine's share of a route. `solver_ppm` is before protections, `previous_ppm` the snapshot before."""
+    """One engine's share of a route, `previous_ppm` in the snapshot before.
+
+    `solver_ppm` is the policy's own answer to the problem it was given, before weights that may stand were kept.
+    """
 
     engine_id: str
     address: str | None

@@ -149,3 +149,14 @@ def test_staying_is_within_the_certified_gap() -> None:
     record = solve_tick(two_sites(13.0), first, FREE, LP, TickStamp(1, 2, 500)).record
     assert record.gap is not None
     assert record.gap <= 0.006
+
+
+def test_a_target_that_stays_says_what_the_answer_would_have_been() -> None:
+    # As first: evenly split within half a percent. 13 RPS instead of 10 is more than five percent, so it is told anew.
+    first, second = stood(two_sites(13.0), FREE)
+    _, moved = stood(two_sites(13.0), replace(FREE, stay_within=0.0))
+    ours, theirs = ({t.engine_id: t for t in s.routes[0].targets} for s in (second, moved))
+    assert {e: t.weight_ppm for e, t in ours.items()} == {t.engine_id: t.weight_ppm for t in first.routes[0].targets}
+    assert {e: t.solver_ppm for e, t in ours.items()} == {e: t.weight_ppm for e, t in theirs.items()}
+    assert ours["e1"].solver_ppm != ours["e1"].weight_ppm
+    assert all(t.solver_ppm == t.weight_ppm for t in theirs.values())

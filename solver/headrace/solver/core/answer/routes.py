@@ -46,6 +46,7 @@ class RouteWriter:
         self._fallbacks = Fallbacks(layout)
         self.weights: Entries = weigh(layout, plan)
         self._start = np.searchsorted(self.weights.row, np.arange(len(layout.rows) + 1))
+        self._answer: Entries | None = None
 
     def write(self, row: int, epoch: int, version: int, *, afresh: bool) -> RouteWeights:
         """Give a row's record: the previous one itself where it says the same and need not be written `afresh`."""
@@ -71,7 +72,7 @@ class RouteWriter:
             epoch=epoch,
             version=version,
             demand_rps=asked.demand_rps,
-            targets=self._targets(row, shares, old),
+            targets=self._targets(row, shares, self._answered(row, shares), old),
             excluded=excluded,
             fallback=self._fallbacks.of(row),
             shed_ratio=shed,
@@ -87,18 +88,31 @@ class RouteWriter:
         ratio = float(self._plan.shed[row]) / demand if demand > 0.0 else 0.0
         return 0.0 if ratio < 1e-9 else min(ratio, 1.0)
 
-    def _targets(self, row: int, shares: dict[int, int], old: RouteWeights | None) -> tuple[Target, ...]:
+    def _answered(self, row: int, shares: dict[int, int]) -> dict[int, int]:
+        """Give the policy's own answer by engine, where its weights stand for their own sake; else the weights."""
+        answer = self._plan.answer
+        if answer is None or not self._plan.kept[row] or answer.kept[row]:
+            return shares
+        if self._answer is None:
+            self._answer = weigh(self._layout, answer)
+        first, end = (int(i) for i in np.searchsorted(self._answer.row, (row, row + 1)))
+        return dict(zip(self._answer.engine[first:end].tolist(), self._answer.ppm[first:end].tolist(), strict=True))
+
+    def _targets(
+        self, row: int, shares: dict[int, int], answer: dict[int, int], old: RouteWeights | None
+    ) -> tuple[Target, ...]:
         before = {} if old is None else {t.engine_id: t.weight_ppm for t in old.targets if t.weight_ppm > 0}
         listed = dict(shares)
-        # An engine that lost all its weight stays listed once, with the reason why.
-        for e in self._warm_engines(row):
+        # An engine that lost all its weight stays listed once, with the reason why; one that was answered, for it.
+        for e in (*self._warm_engines(row), *answer):
             listed.setdefault(e, 0)
         first = int(self._layout.row_start[row])
         pools: Ints = self._layout.pair_pool[self._layout.pairs_of(row)]
         made: list[Target] = []
         for e in sorted(listed):
             pair = first + int(np.searchsorted(pools, int(self._layout.engine_pool[e])))
-            made.append(self._target(row, pair, e, listed[e], before.get(self._layout.engines[e].engine_id, 0)))
+            ppm = listed[e], answer.get(e, 0), before.get(self._layout.engines[e].engine_id, 0)
+            made.append(self._target(row, pair, e, ppm))
         return tuple(made)
 
     def _warm_engines(self, row: int) -> list[int]:
@@ -107,7 +121,8 @@ class RouteWriter:
         engines: list[int] = warm.engine[first:end].tolist()
         return engines
 
-    def _target(self, row: int, pair: int, e: int, ppm: int, previous_ppm: int) -> Target:
+    def _target(self, row: int, pair: int, e: int, weights: tuple[int, int, int]) -> Target:
+        ppm, solver_ppm, previous_ppm = weights
         engine, group = self._layout.engines[e], int(self._layout.engine_group[e])
         s = standing(self._layout, self._plan, self._told, self._extremes, (pair, e), ppm)
         reason = reason_of(s, float(self._layout.demand[row]))
@@ -116,7 +131,7 @@ class RouteWriter:
             engine_id=engine.engine_id,
             address=engine.address,
             weight_ppm=ppm,
-            solver_ppm=ppm,
+            solver_ppm=solver_ppm,
             previous_ppm=previous_ppm,
             network_s=s.network_ms / MS,
             ttft_s=float(self._told.ttft_s[group]),

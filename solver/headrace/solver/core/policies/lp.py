@@ -4,7 +4,7 @@ How it is solved and proved is `optimum`'s; here its answer becomes a plan: weig
 to a bound that no plan can be below is certified, and prices are made canonical.
 """
 
-from typing import TYPE_CHECKING, cast
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,6 @@ from headrace.solver.core.program.program import costs_of
 from headrace.solver.core.program.stay import staying
 from headrace.solver.settings import SolverSettings
 
-if TYPE_CHECKING:
-    from headrace.solver.core.program.program import Component
-
 Bools = npt.NDArray[np.bool_]
 
 
@@ -36,7 +33,7 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     if isinstance(found, Failed):
         return found
     best, shed, prices = found.flow, found.shed, found.prices
-    stays = staying(layout, curves, cast("tuple[Component, ...]", found.parts), (best, shed), settings.stay_within)
+    stays = staying(layout, curves, found.parts, (best, shed), settings.stay_within)
     stood = layout.pair_previous * (layout.demand - shed)[layout.pair_row]
     flow = np.where(stays.rows[layout.pair_row], stood, best)
     # What is above capacity here is within the program's tolerance; of a small engine it is a multiple.
@@ -47,8 +44,7 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     # Prices are those of the best answer, also where the weights stay: a pool that it leaves idle is priced as such.
     prices = _canonical(layout, curves, prices, best)
     share, kept = _shares(layout, flow, prices)
-    kept |= stays.rows
-    return Plan(
+    made = Plan(
         status=SnapshotStatus.OPTIMAL,
         rung=found.rung,
         sentence=_sentence(layout, shed, gap),
@@ -62,6 +58,11 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
         gap=gap,
         effort=found.effort,
     )
+    if not stays.rows.any():
+        return made
+    # Within a pool it is split as the weights that stand are: it is told, and nobody is routed by it.
+    answer = replace(made, share=_shares(layout, best, prices)[0])
+    return replace(made, kept=kept | stays.rows, answer=answer)
 
 
 def _canonical(layout: Layout, curves: Curves, prices: Prices, flow: Floats) -> Prices:

@@ -12,6 +12,7 @@ costs somebody a warm cache. What is given up is bounded by the setting, and is 
 short every engine is full, and each swing of demand would fill the gaps anew; there, only what is shed is.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ from headrace.schemas.weights import PPM
 from headrace.solver.core.program.layout import Floats, Layout, sums
 from headrace.solver.core.program.plan import Curves
 from headrace.solver.core.program.pool_split import split_by_slope
-from headrace.solver.core.program.program import Component
+from headrace.solver.core.program.program import Part
 
 FULLEST = 0.95
 """Share of an engine's capacity above which its traffic is not left as it is: near the wall nothing is flat."""
@@ -43,7 +44,7 @@ class Stay:
 
 
 def staying(
-    layout: Layout, curves: Curves, components: tuple[Component, ...], answer: tuple[Floats, Floats], within: float
+    layout: Layout, curves: Curves, components: Sequence[Part], answer: tuple[Floats, Floats], within: float
 ) -> Stay:
     """Decide for each component as a whole.
 
