@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "property"))
 from test_telemetry_fuzz import TREES, grown, mutated, seeds
 
 from headrace.schemas.check_signals import check_signal
-from headrace.schemas.codec import encode
+from headrace.schemas.codec import decode, must
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.signals import EngineSignals
 from headrace.schemas.topics import SIGNALS_ENGINE
@@ -70,11 +70,10 @@ def fuzzed(carrier: str, messages: int) -> str:
         silent += sum(not each.detail for each in translated.rejects)
         packs = Packs("t", 0, "h", "fuzz")
         packs.add(translated)
-        for signal in packs.take():
-            unsound += check_signal(signal, T0 + 1_000_000) is not None
-            if i % 51 == 0 and isinstance(signal, EngineSignals):
-                key = signal.key
-                raw = RawRecord("s", partition_of(key, 8), i, T0 + 1_000_000, key, encode(signal))
+        for packed in packs.take():
+            unsound += check_signal(must(decode(packed.kind, packed.value)), T0 + 1_000_000) is not None
+            if i % 51 == 0 and packed.kind is EngineSignals:
+                raw = RawRecord("s", partition_of(packed.key, 8), i, T0 + 1_000_000, packed.key, packed.value)
                 done = fold.fold([raw], stored.get, None)
                 stored.update(done.states)
                 refused += len(done.rejected)

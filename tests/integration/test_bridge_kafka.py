@@ -16,7 +16,7 @@ from collector import TTFT_A_PERIOD, batch, engine_id
 from headrace.infra.brokers.contract import Broker
 from headrace.schemas.bus.clients import admin_client
 from headrace.schemas.check_state import State
-from headrace.schemas.codec import decode, encode, must
+from headrace.schemas.codec import decode, must
 from headrace.schemas.dead_letters import DeadLetter, RejectReason
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.signals import Metric
@@ -131,7 +131,7 @@ def expected_states(sent: list[RawRecord]) -> dict[bytes, State]:
         packs.add(translator.translate(record, record.timestamp_ms))
         for each in packs.take():
             place = partition_of(each.key, 2), len(signals), record.timestamp_ms + 60_000
-            signals.append(RawRecord("s", *place, each.key, encode(each)))
+            signals.append(RawRecord("s", *place, each.key, each.value))
     fold = KeyedFold(KINDS[SIGNALS_ENGINE], PATIENT, 2)
     done = fold.fold(signals, dict[bytes, bytes]().get, None)
     return {key: fold.read(value) for key, value in done.states.items()}

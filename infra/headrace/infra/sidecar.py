@@ -4,16 +4,13 @@ import sys
 import time
 
 import click
-import orjson
 
 from headrace.infra.config import Config
 from headrace.infra.kafka_edge import require_topics
 from headrace.infra.log_lines import open_log
+from headrace.infra.signal_line import json_line
 from headrace.infra.stopping import stop_on_signals
 from headrace.schemas.bus.publisher import Dropped, Publisher
-from headrace.schemas.codec import encode
-from headrace.schemas.plain import to_plain
-from headrace.schemas.signals import EngineSignals
 from headrace.schemas.topics import SIGNALS_DEMAND, SIGNALS_ENGINE, topic_table
 from headrace.streams.publish.scrape import Endpoint
 
@@ -25,7 +22,7 @@ def print_once(endpoint: Endpoint) -> None:
     """Print what one scrape would publish; exit status 1 where it gives nothing."""
     scraped = endpoint.scrape()
     for signal in scraped.signals:
-        click.echo(orjson.dumps({"record": type(signal).__name__, **to_plain(signal)}).decode())
+        click.echo(json_line(signal))
     for rejected in scraped.translated.rejects[:10]:
         click.echo(f"headrace: refused: {rejected.detail}", err=True)
     if scraped.problem:
@@ -37,7 +34,7 @@ def run_sidecar(config: Config, endpoint: Endpoint, every_s: float) -> None:
     """Publish until stopped. Logs JSON lines to standard error."""
     stopped, log = stop_on_signals(), open_log()
     table = topic_table(config.topics)
-    topics = {role: table[role].name for role in (SIGNALS_ENGINE, SIGNALS_DEMAND)}
+    topics = {table[role].record: table[role].name for role in (SIGNALS_ENGINE, SIGNALS_DEMAND)}
     require_topics(config.kafka, topics.values())
     publisher = Publisher(config.kafka, on_error=lambda sentence: log.warning("the client reports", reason=sentence))
     said, said_s, next_s = "", 0.0, time.monotonic()
@@ -45,8 +42,7 @@ def run_sidecar(config: Config, endpoint: Endpoint, every_s: float) -> None:
         scraped = endpoint.scrape()
         word = scraped.problem or "publishing"
         for signal in scraped.signals:
-            role = SIGNALS_ENGINE if isinstance(signal, EngineSignals) else SIGNALS_DEMAND
-            done = publisher.publish(topics[role], signal.key, encode(signal))
+            done = publisher.publish(topics[signal.kind], signal.key, signal.value)
             if isinstance(done, Dropped):
                 word = done.sentence
         now_s = time.monotonic()

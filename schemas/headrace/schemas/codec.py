@@ -10,7 +10,7 @@ another process wrote may stop a reader.
 
 import io
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar, cast
 
 import fastavro
@@ -19,7 +19,7 @@ from headrace.schemas.avro_reader import reader_of
 from headrace.schemas.avro_schemas import AvroSchema, by_fingerprint, fingerprint, parse, raw_schema, schema
 from headrace.schemas.dead_letters import Rejected, RejectReason
 from headrace.schemas.errors import HeadraceError
-from headrace.schemas.plain import from_plain, to_plain
+from headrace.schemas.plain import from_plain, to_avro
 from headrace.schemas.records import Record
 
 R = TypeVar("R")
@@ -53,10 +53,18 @@ class UnreadableError(HeadraceError):
 
 def encode(record: Record) -> bytes:
     """Frame a record as an Avro single object: self-describing for every reader that ships the schema."""
-    name = type(record).__name__
+    return encode_plain(type(record), to_avro(record))
+
+
+def encode_plain(kind: type[Record], plain: Mapping[str, Any]) -> bytes:
+    """Frame what `to_avro` would give for a record of this kind, without the record."""
+    name = kind.__name__
     if name not in _prefixes:
         _prefixes[name] = SINGLE_OBJECT_MARKER + fingerprint(raw_schema(name))
-    return _prefixes[name] + encode_body(record)
+    out = io.BytesIO()
+    out.write(_prefixes[name])
+    fastavro.schemaless_writer(out, schema(name), plain)
+    return out.getvalue()
 
 
 def encode_confluent(record: Record, schema_id: int) -> bytes:
@@ -67,7 +75,7 @@ def encode_confluent(record: Record, schema_id: int) -> bytes:
 def encode_body(record: Record) -> bytes:
     """Give the bare Avro body: what a digest is taken over, whatever the framing."""
     out = io.BytesIO()
-    fastavro.schemaless_writer(out, schema(type(record).__name__), to_plain(record))
+    fastavro.schemaless_writer(out, schema(type(record).__name__), to_avro(record))
     return out.getvalue()
 
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from headrace.infra.cli import headrace
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.check_signals import check_signal
+from headrace.schemas.codec import decode, must
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.signals import EngineSignals, Health, Metric
 from headrace.streams.core.mapping.parse import load_preset
@@ -135,8 +136,8 @@ def address() -> Iterator[str]:
 def test_a_scrape_gives_the_engines_readings_under_the_name_it_was_told(address: str) -> None:
     scraped = Endpoint(f"{address}/metrics", "engine-a", load_preset("vllm_v1")).scrape()
     assert scraped.problem == ""
-    (signals,) = scraped.signals
-    assert isinstance(signals, EngineSignals)
+    (packed,) = scraped.signals
+    signals = must(decode(EngineSignals, packed.value))
     assert (signals.engine_id, signals.lineage) == ("engine-a", None)
     assert {each.field for each in signals.series or ()} >= {"TTFT", "TBOT", "RUNNING", "KV_USAGE"}
     # Scraped a moment ago: its clock is this machine's.
@@ -160,8 +161,8 @@ def test_nobody_at_the_address_is_a_sentence() -> None:
 def test_series_that_name_no_model_get_the_one_that_was_told() -> None:
     text = b"tgi_batch_current_size 3\ntgi_queue_size 0\n"
     endpoint = Endpoint("http://x", "engine-a", load_preset("tgi"), model="zephyr")
-    (signals,) = endpoint.read(text, T0).signals
-    assert isinstance(signals, EngineSignals)
+    (packed,) = endpoint.read(text, T0).signals
+    signals = must(decode(EngineSignals, packed.value))
     assert {each.model for each in signals.series or ()} == {"zephyr"}
     assert endpoint.read(text, T0).translated.rejects == ()
 

@@ -35,8 +35,12 @@ def signals(carrier: str, found: tuple[RawRecord, ...], *, together: bool = Fals
     packs, out = Packs("team", 0, VLLM.hash, "bridge"), list[Signal]()
     for record in found:
         packs.add(translator.translate(record, NOW))
-        out += [] if together else list(packs.take())
-    return [*out, *packs.take()]
+        out += [] if together else taken(packs)
+    return [*out, *taken(packs)]
+
+
+def taken(packs: Packs) -> list[Signal]:
+    return [must(decode(packed.kind, packed.value)) for packed in packs.take()]
 
 
 def state_of(found: list[Signal]) -> EngineState:
@@ -93,7 +97,7 @@ def test_a_pack_that_grows_too_large_becomes_several() -> None:
     packs = Packs("team", 0, VLLM.hash, "bridge")
     for offset in range(600):
         packs.add(translator.translate(replace(record, offset=offset), NOW))
-    made = [each for each in packs.take() if isinstance(each, EngineSignals)]
+    made = [each for each in taken(packs) if isinstance(each, EngineSignals)]
     assert len(made) > 1
     assert max(len(each.series or ()) for each in made) <= MAX_READINGS
     assert max(len(encode(s)) for s in made) < 1024 * 1024
@@ -108,7 +112,7 @@ def test_counters_of_arrivals_become_the_demand_of_their_cluster() -> None:
     found = translated(COUNTED, 'requests_total{pod="g1",model="m",region="eu"} 7\n')
     packs = Packs("team", 0, "h", "bridge")
     packs.add(found)
-    (demand,) = packs.take()
+    (demand,) = taken(packs)
     assert isinstance(demand, Demand)
     assert (demand.key, demand.offered) == (b"eu|m|default", 0)
     assert [each.value for each in demand.series or ()] == [7.0]

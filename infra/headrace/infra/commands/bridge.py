@@ -55,10 +55,8 @@ def command(*, config: Config, dry_run: bool, limit: int, log_level: str) -> Non
 def _print_signals(config: Config, sources: "Iterable[Source]", limit: int) -> None:
     import time
 
-    import orjson
-
+    from headrace.infra.signal_line import json_line
     from headrace.infra.topic_sample import sample_topic
-    from headrace.schemas.plain import to_plain
     from headrace.streams.bridge.tally import Tally
     from headrace.streams.core.canonical.packs import Packs
 
@@ -71,7 +69,7 @@ def _print_signals(config: Config, sources: "Iterable[Source]", limit: int) -> N
             packs.add(translated)
             for signal in packs.take():
                 tally.published += 1
-                click.echo(orjson.dumps({"record": type(signal).__name__, **to_plain(signal)}).decode())
+                click.echo(json_line(signal))
     click.echo(f"headrace: nothing was published; {tally.sentence()}", err=True)
     for detail, count in tally.rejects.most_common(10):
         click.echo(f"  {count:>6}  {detail}", err=True)

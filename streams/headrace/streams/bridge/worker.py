@@ -13,12 +13,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from headrace.schemas.bus.clients import consumer_options
 from headrace.schemas.bus.raw_records import raw_record
 from headrace.schemas.bus.settings import KafkaSettings
-from headrace.schemas.check_signals import Signal
 from headrace.schemas.codec import encode
 from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.raw import RawRecord
-from headrace.schemas.signals import Demand, EngineSignals
-from headrace.schemas.topics import DEAD_LETTERS, SIGNALS_DEMAND, SIGNALS_ENGINE, SIGNALS_NETWORK, Topic
+from headrace.schemas.topics import DEAD_LETTERS, STATE_OF, Topic
 from headrace.streams.bridge.outbox import Outbox, give_up_after
 from headrace.streams.bridge.settings import BridgeSettings
 from headrace.streams.bridge.starting_points import starting_points
@@ -58,7 +56,7 @@ class Bridge:
         self._settings = settings
         self._sources = {source.topic: source for source in sources}
         self._log = log
-        self._names = {role: topics[role].name for role in (SIGNALS_ENGINE, SIGNALS_DEMAND, SIGNALS_NETWORK)}
+        self._topics = {topics[role].record: topics[role].name for role in STATE_OF}
         self._letters = topics[DEAD_LETTERS].name
         self._source_name = f"{kafka.client_id}-bridge"
         options = {
@@ -115,18 +113,10 @@ class Bridge:
             self._uncommitted[at] = record.offset + 1
         for pack in packs.values():
             for signal in pack.take():
-                self._publish(signal)
+                self._outbox.put(self._topics[signal.kind], signal.key, signal.value)
+                self._tally.published += 1
         if self._uncommitted and self._outbox.delivered(self._is_given_up):
             self._commit()
-
-    def _publish(self, signal: Signal) -> None:
-        role = SIGNALS_NETWORK
-        if isinstance(signal, EngineSignals):
-            role = SIGNALS_ENGINE
-        elif isinstance(signal, Demand):
-            role = SIGNALS_DEMAND
-        self._outbox.put(self._names[role], signal.key, encode(signal))
-        self._tally.published += 1
 
     def _refuse(self, record: RawRecord, translated: Translated) -> None:
         if not translated.is_unusable and self._tally.letters >= MAX_PARTIAL_LETTERS:

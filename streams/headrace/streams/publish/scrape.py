@@ -8,10 +8,8 @@ import urllib.request
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from headrace.schemas.check_signals import Signal
 from headrace.schemas.raw import RawRecord
-from headrace.schemas.signals import Demand, EngineSignals
-from headrace.streams.core.canonical.packs import Packs
+from headrace.streams.core.canonical.packs import Packed, Packs
 from headrace.streams.core.canonical.translator import Translated, Translator
 from headrace.streams.core.decode.contract import DecodeOptions
 from headrace.streams.core.mapping.model import IdentityRule, TelemetryMapping
@@ -24,7 +22,7 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 class Scraped:
     """What one scrape gave; `problem` says why it gave nothing."""
 
-    signals: tuple[Signal, ...] = ()
+    signals: tuple[Packed, ...] = ()
     translated: Translated = field(default_factory=Translated)
     problem: str = ""
 
@@ -74,10 +72,11 @@ class Endpoint:
     def read(self, value: bytes, now_ms: int) -> Scraped:
         """Give the signals of a scrape's text."""
         translated = self._translator.translate(RawRecord(self._url, 0, 0, now_ms, None, value), now_ms)
-        packs = Packs(self._url, 0, self._translator.mapping.hash, f"{self._engine_id}@{socket.gethostname()}"[:200])
-        packs.add(translated)
         # There is no source record to read a second time: an idempotent producer writes each reading once.
-        signals = tuple(replace(s, lineage=None) for s in packs.take() if isinstance(s, EngineSignals | Demand))
+        source = f"{self._engine_id}@{socket.gethostname()}"[:200]
+        packs = Packs(self._url, 0, self._translator.mapping.hash, source, has_lineage=False)
+        packs.add(translated)
+        signals = tuple(packs.take())
         problem = ""
         if not signals:
             problem = f"{self._url}: not one series fits the mapping {self._translator.mapping.name}"

@@ -12,12 +12,12 @@ from headrace.schemas.check_series import MAX_AHEAD_MS, MAX_TEXT_CHARS, MAX_VALU
 from headrace.schemas.check_signals import Signal, check_signal
 from headrace.schemas.dead_letters import Rejected, RejectReason
 from headrace.schemas.raw import RawRecord
-from headrace.schemas.series import Lineage, SeriesPart, SeriesReading
+from headrace.schemas.series import Lineage, SeriesPart
 from headrace.schemas.signals import Demand, EngineSignals, Vantage
 from headrace.streams.core.canonical.parts import as_parts, part_names
 from headrace.streams.core.decode.contract import DecodeOptions, Explicit, Exponential
 from headrace.streams.core.decode.edge import decode
-from headrace.streams.core.held import series_reading
+from headrace.streams.core.held import Wire, on_wire
 from headrace.streams.core.mapping.apply import Mapper, Rewrite
 from headrace.streams.core.mapping.documents import map_documents
 from headrace.streams.core.mapping.model import TelemetryMapping
@@ -49,7 +49,7 @@ Target = EngineTarget | RouteTarget
 class Translated:
     """What one record held. `signals` are canonical already; `unmatched` counts points by name, `folded` by engine."""
 
-    readings: tuple[tuple[Target, SeriesReading], ...] = ()
+    readings: tuple[tuple[Target, Wire], ...] = ()
     signals: tuple[Signal, ...] = ()
     rejects: tuple[Rejected, ...] = ()
     points: int = 0
@@ -101,14 +101,14 @@ class Translator:
             documents = map_documents(decoded.documents, self.mapping, origin)
             rejects += documents.rejects
             found = (*found, *documents.readings)
-        readings: list[tuple[Target, SeriesReading]] = []
+        readings: list[tuple[Target, Wire]] = []
         for index, reading in enumerate(found):
             target = self._target(reading, now_ms)
             if isinstance(target, Rejected):
                 rejects.append(target)
                 continue
             part = parts.get(reading.place, SeriesPart.WHOLE) if parts else SeriesPart.WHOLE
-            readings.append((target, series_reading(reading, part, record.offset, index)))
+            readings.append((target, on_wire(reading, part, record.offset, index)))
         return Translated(
             tuple(readings),
             tuple(self._signals(decoded.signals, record, rejects)) if decoded.signals else (),

@@ -54,8 +54,8 @@ def decode(record: RawRecord, options: DecodeOptions) -> Decoded:
         for scope_metrics in resource_metrics.scope_metrics:
             found.opened(len(scope_metrics.metrics))
             for metric in scope_metrics.metrics:
-                reader.read(metric, resource)
-                found.bound()
+                if reader.read(metric, resource):
+                    found.bound()
     if not message.resource_metrics:
         raise Refusal(RejectReason.MALFORMED, "a batch without resourceMetrics")
     return found.decoded()
@@ -73,21 +73,22 @@ class _Batch:
         # Within a resource most points carry one of few attribute sets: each set is made into labels once.
         self.seen: dict[_Pairs, Labels] = {}
 
-    def read(self, metric: _Message, resource: _Pairs) -> None:
+    def read(self, metric: _Message, resource: _Pairs) -> bool:
+        """Take one metric's points; say whether there may now be more of anything than before."""
         shape = metric.WhichOneof("data")
         found, name = self._found, metric.name
         if shape is None:
-            return
+            return False
         body = getattr(metric, shape)
         points = body.data_points
         if self._wanted is not None and name not in self._wanted:
             found.skipped[name] = found.skipped.get(name, 0) + len(points)
-            return
+            return False
         try:
             kind, temporality = _kind(shape, body, name)
         except Refusal as refusal:
             found.reject(refusal.rejected.reason, refusal.rejected.detail)
-            return
+            return True
         read, unit = _READERS[shape], metric.unit
         for point in points:
             try:
@@ -100,6 +101,7 @@ class _Batch:
                 continue
             index = len(found.points)
             found.points.append(Point(name, known, kind, temporality, time_ms, start_ms, value, histogram, unit, index))
+        return True
 
     def _labels(self, attributes: _Attributes, resource: _Pairs) -> Labels:
         pairs = tuple(_pairs(attributes))
