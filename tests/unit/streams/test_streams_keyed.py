@@ -212,16 +212,3 @@ def test_damaged_panes_never_stop_a_fold_nor_lose_its_guard(role: str, damage: l
     later = fold.fold([replace(origin, offset=5)], lambda _: damaged, None)
     assert later.rejected == ()
     assert set(later.states) <= {origin.key}
-
-
-def test_states_ahead_of_their_log_name_every_key_of_that_partition_and_of_no_other() -> None:
-    fold = fold_of()
-    records = [raw(i, cluster=f"c{j}") for i in range(3) for j in range(40)]
-    states = fold.fold([*records, raw(9, cluster="c0")], lambda _: None, None).states
-    place = partition_of(b"c0|m|default", 8)
-    here = {key for key in states if partition_of(key, 8) == place}
-    assert 1 < len(here) < 40
-    assert set(fold.of_another_log(states, dict.fromkeys(range(8), 9))) == here
-    assert fold.of_another_log(states, dict.fromkeys(range(8), 10)) == []
-    assert fold.of_another_log(states, {}) == []
-    assert fold.of_another_log({b"c0|m|default": b"junk"}, {place: 0}) == []

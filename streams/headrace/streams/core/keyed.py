@@ -27,7 +27,6 @@ from headrace.streams.core.admission import admit, dead_letter
 from headrace.streams.core.demand import DemandAccumulator
 from headrace.streams.core.engine import EngineAccumulator
 from headrace.streams.core.network import NetworkAccumulator
-from headrace.streams.core.partitioner import partition_of
 from headrace.streams.core.window import Outcome
 from headrace.streams.settings import StreamsSettings
 
@@ -154,22 +153,6 @@ class KeyedFold:
         """
         state: State = must(decode(self.kind.state, value))
         return state
-
-    def of_another_log(self, states: Mapping[bytes, bytes], ends: Mapping[int, int]) -> list[bytes]:
-        """Give the keys of each partition of which a state holds an offset that its log, up to its end, does not have.
-
-        Args:
-            states: stored states by key.
-            ends: by partition, the offset after the last in its log.
-        """
-        placed = {key: partition_of(key, self.partitions) for key in states}
-        found: set[int] = set()
-        for key, place in placed.items():
-            if place in ends and place not in found:
-                state = decode(self.kind.state, states[key])
-                if not isinstance(state, Rejected) and state.applied_offset >= ends[place]:
-                    found.add(place)
-        return [key for key, place in placed.items() if place in found]
 
     def forget(self, key: bytes) -> None:
         """Drop a key's accumulator: its state was deleted."""
