@@ -1,6 +1,9 @@
-"""What the gateway adds to a request, beside a raw pass-through and, where it is given, the litellm proxy; in one run.
+"""What the gateway adds to a request, beside a raw pass-through and, where they are given, other proxies; in one run.
 
-    python tests/bench/bench_gateway.py [--litellm PATH/TO/litellm] [--requests 2000] [--connections 1 32]
+    python tests/bench/bench_gateway.py [--litellm PATH/TO/litellm] [--sglang PATH/TO/sglang-router]
+                                        [--vllm PATH/TO/vllm-router] [--requests 2000] [--connections 1 32 256]
+
+Those three live in environments of their own. LiteLLM's is a proxy in Python as ours is; the other two are in Rust.
 
 Client, engine and each proxy are processes of their own on the loopback address; the engine is simulated and answers
 at once with 16 tokens. The pass-through is what one would write with aiohttp in ten lines: it reads the body, posts it,
@@ -69,10 +72,11 @@ async def run_passthrough(port: int, engine: str) -> None:
 
 
 @contextlib.contextmanager
-def processes(litellm: str | None) -> Iterator[dict[str, str]]:
-    """Start everything; gives the base URL of each path."""
-    direct, passthrough, gateway, other = free_ports(4)
+def processes(litellm: str | None, rust: dict[str, list[str]]) -> Iterator[dict[str, str]]:
+    """Start everything; gives the base URL of each path. `rust`: how the proxies in Rust are called, by name."""
+    direct, passthrough, gateway, other, *more_ports = free_ports(4 + 2 * len(rust))
     url = {"direct": direct, "pass-through": passthrough, "headrace": gateway} | ({"litellm": other} if litellm else {})
+    url |= dict(zip(rust, more_ports[::2], strict=True))
     base = {name: f"http://127.0.0.1:{port}" for name, port in url.items()}
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -100,13 +104,16 @@ def processes(litellm: str | None) -> Iterator[dict[str, str]]:
             (folder / "litellm.yaml").write_text(json.dumps(config))  # JSON is YAML
             more = ["--host", "127.0.0.1", "--port", str(other), "--telemetry", "False"]
             commands.append([litellm, "--config", str(folder / "litellm.yaml"), *more])
+        for (name, call), metrics in zip(rust.items(), more_ports[1::2], strict=True):
+            at = ["--host", "127.0.0.1", "--port", str(url[name]), "--prometheus-port", str(metrics)]
+            commands.append([*call, "--worker-urls", base["direct"], "--policy", "round_robin", *at])
         env = os.environ | {
             "LITELLM_LOCAL_MODEL_COST_MAP": "True",
             "LITELLM_LOG": "ERROR",
             "LITELLM_MASTER_KEY": CREDENTIAL,
         }
-        for command in commands:
-            log = stack.enter_context((folder / f"{len(command)}.log").open("w"))
+        for number, command in enumerate(commands):
+            log = stack.enter_context((folder / f"{number}.log").open("w"))
             process = subprocess.Popen(command, stdout=log, stderr=log, env=env)
             stack.callback(process.wait)
             stack.callback(process.terminate)
@@ -166,6 +173,14 @@ async def wait_ready(base: dict[str, str]) -> None:
                     await asyncio.sleep(0.25)
 
 
+def judge(added: dict[str, float]) -> None:
+    """Say whether the bars hold for one row: they are for one connection."""
+    for name, most in (("pass-through", 2.0), ("litellm", 0.5)):
+        if name in added:
+            ratio = added["headrace"] / added[name]
+            print(f"    {'met    ' if ratio <= most else 'NOT MET'} added p50 over {name}'s: {ratio:.2f} <= {most}")
+
+
 async def bench(base: dict[str, str], requests: int, connections: list[int]) -> None:
     await wait_ready(base)
     print(f"{'':>22} {'path':>14} {'p50 ms':>8} {'p99 ms':>8} {'added p50':>10} {'added p99':>10} {'RPS':>7}")
@@ -173,6 +188,7 @@ async def bench(base: dict[str, str], requests: int, connections: list[int]) -> 
         for kind in ("whole", "stream"):
             took = await measure(base, count, requests, stream=kind == "stream")
             direct = np.percentile(took["direct"], [50, 99]) * 1e3
+            added_p50 = {name: float(np.median(took[name]) * 1e3 - direct[0]) for name in base}
             for name in base:
                 p50, p99 = np.percentile(took[name], [50, 99]) * 1e3
                 rate = count * len(took[name]) / sum(took[name])
@@ -180,13 +196,17 @@ async def bench(base: dict[str, str], requests: int, connections: list[int]) -> 
                 print(
                     f"{kind:>7}, {count:>4} at once {name:>14} {p50:>8.3f} {p99:>8.3f} {added} {rate:>7.0f}", flush=True
                 )
+            if count == 1:
+                judge(added_p50)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--litellm", help="the litellm command of an environment of its own")
+    parser.add_argument("--sglang", help="the sglang-router command, likewise")
+    parser.add_argument("--vllm", help="the vllm-router command, likewise")
     parser.add_argument("--requests", type=int, default=2_000)
-    parser.add_argument("--connections", type=int, nargs="+", default=[1, 32])
+    parser.add_argument("--connections", type=int, nargs="+", default=[1, 32, 256])
     parser.add_argument("--role", choices=["engine", "pass-through"], help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--engine", help=argparse.SUPPRESS)
@@ -197,7 +217,8 @@ def main() -> None:
         elif chosen.role == "pass-through":
             runner.run(run_passthrough(chosen.port, chosen.engine))
         else:
-            with processes(chosen.litellm) as base:
+            rust = {"sglang-router": [chosen.sglang, "launch"], "vllm-router": [chosen.vllm]}
+            with processes(chosen.litellm, {name: call for name, call in rust.items() if call[0]}) as base:
                 runner.run(bench(base, chosen.requests, chosen.connections))
 
 
