@@ -68,8 +68,11 @@ def test_records_of_any_content_survive_bytes_and_plain_values(kind: type[Record
         assert from_plain(kind, to_plain(record)) == record
 
 
-def test_there_is_a_release_to_stay_compatible_with() -> None:
-    assert {name for _, name in released()} == set(NAMES)
+def test_there_is_a_release_to_stay_compatible_with_and_no_record_of_it_is_gone() -> None:
+    names = {name for _, name in released()}
+    assert names
+    # A record may be newer than every release.
+    assert names <= set(NAMES)
 
 
 @pytest.mark.parametrize(("release", "name"), sorted(released()))

@@ -1,21 +1,19 @@
-"""`headrace explain`, `what-if` and `tail --diff` as processes, over what a real solver wrote on a real broker."""
+"""`headrace explain`, `what-if`, `drain` and `tail --diff` over what a real solver wrote on a real broker."""
 
 import json
-import subprocess
-import sys
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
 from conftest import fresh_topics
 from headrace.infra.brokers.contract import Broker
+from headrace.infra.cli import headrace
 from headrace.infra.provision import apply_topics
 from headrace.schemas.weights import PPM
 from solver_desk import WAIT_S, Desk, EarlyReader, Solver, until, weights_of
-
-HEADRACE = str(Path(sys.executable).with_name("headrace"))
-
 
 pytestmark = pytest.mark.embedded
 
@@ -29,14 +27,28 @@ def desk(embedded_broker: Broker) -> Iterator[Desk]:
     made.stop()
 
 
-def ask(desk: Desk, *typed: str) -> str:
+def run(desk: Desk, *typed: str) -> Result:
+    """Run a command in this process: there are many, and each start of a process costs a second."""
     where = ("--bootstrap", desk.kafka.bootstrap_servers, "--set", f"topics.prefix={desk.topics.prefix}")
-    done = subprocess.run((HEADRACE, *typed, *where), capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
+    return CliRunner().invoke(headrace, (*typed, *where))
+
+
+def ask(desk: Desk, *typed: str) -> str:
+    done = run(desk, *typed)
+    assert done.exit_code == 0, f"{done.output}{done.exception}"
     return done.stdout
 
 
-def test_a_weight_is_explained_an_edit_comes_true_and_the_move_is_told_with_its_cause(
+@pytest.fixture(autouse=True)
+def handlers_as_they_were() -> Iterator[None]:
+    """A tail answers signals in its own way; the tests after it do not want that."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_a_weight_is_explained_an_edit_comes_true_the_move_is_told_and_an_engine_drained_for_a_while(
     desk: Desk, tmp_path: Path
 ) -> None:
     solver, reader = (
@@ -49,6 +61,10 @@ def test_a_weight_is_explained_an_edit_comes_true_and_the_move_is_told_with_its_
     def share() -> int:
         reader.read(0.1)
         return weights_of(reader.snapshots[-1])["B"].get("e-b", 0) if reader.snapshots else 0
+
+    def used() -> set[str]:
+        reader.read(0.1)
+        return {name for shares in weights_of(reader.snapshots[-1]).values() for name in shares}
 
     try:
         until(lambda: 0 < share() < PPM, WAIT_S, solver.log_tail)
@@ -80,6 +96,19 @@ def test_a_weight_is_explained_an_edit_comes_true_and_the_move_is_told_with_its_
         )
         decided = json.loads(ask(desk, "tail", "decisions", "--no-follow", "--json", "--since", "5m").splitlines()[-1])
         assert decided["version"] > first["version"]
+        # 300 RPS are left for 250 without e-c, and 180 without e-b, which is refused with the numbers.
+        refused = run(desk, "drain", "e-b", "--reason", "upgrade")
+        assert refused.exit_code == 1
+        assert "would leave 180.0 RPS of capacity for 250.0" in str(refused.exception)
+        ask(desk, "drain", "e-c", "--reason", "upgrade", "--author", "ann", "--for", "10m")
+        until(lambda: "e-c" not in used(), WAIT_S, solver.log_tail)
+        out = json.loads(ask(desk, "explain", "C", "e-c", "--json"))["excluded"]
+        assert out["reason"] == "DRAINED"
+        assert out["sentence"].startswith("drained by ann until ")
+        assert out["sentence"].endswith(": upgrade")
+        assert "override e-c: drain until" in ask(desk, "fleet", "list")
+        ask(desk, "undrain", "e-c")
+        until(lambda: "e-c" in used(), WAIT_S, solver.log_tail)
     finally:
         solver.stop()
         reader.close()

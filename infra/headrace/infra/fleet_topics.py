@@ -14,6 +14,7 @@ from headrace.schemas.codec import decode, encode
 from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.errors import HeadraceError, InvalidInputError
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
+from headrace.schemas.overrides import is_override_key
 from headrace.schemas.topics import FLEET, PROFILES, TopicSettings, topic_table
 
 PUBLISH_TIMEOUT_S = 30.0
@@ -21,7 +22,7 @@ NO_PROFILES = "no profiles are published; add [[profiles]]: see `headrace fleet 
 NO_ENGINES = "no engines are published; see `headrace fleet apply --form`"
 
 R = TypeVar("R")
-_Outgoing = tuple[str, bytes, bytes | None]
+Outgoing = tuple[str, bytes, bytes | None]
 
 
 class UnpublishedError(HeadraceError):
@@ -48,6 +49,8 @@ def read_fleet(kafka: KafkaSettings, topics: TopicSettings) -> Fleet:
 
 def _records(kind: type[R], kafka: KafkaSettings, topic: str, unreadable: list[str]) -> Iterator[R]:
     for key, record in read_latest(kafka, topic).items():
+        if is_override_key(key):
+            continue
         found = decode(kind, record.value, record.headers)
         if isinstance(found, Rejected):
             unreadable.append(f"{topic}, key {key!r}, offset {record.offset}: {found.reason}: {found.detail}")
@@ -80,7 +83,7 @@ def publish_fleet(kafka: KafkaSettings, topics: TopicSettings, fleet: FleetFile)
     profiles = [(table[PROFILES].name, profile.key, encode(profile)) for profile in fleet.profiles]
     engines = [(table[FLEET].name, engine.key, encode(engine)) for engine in fleet.engines]
     for records in (profiles, engines):
-        _publish(kafka, records)
+        publish_records(kafka, records)
 
 
 def remove_engines(kafka: KafkaSettings, topics: TopicSettings, engine_ids: Sequence[str]) -> None:
@@ -98,10 +101,15 @@ def remove_engines(kafka: KafkaSettings, topics: TopicSettings, engine_ids: Sequ
     ]
     if problems:
         raise InvalidInputError("fleet", tuple(problems))
-    _publish(kafka, [(topic_table(topics)[FLEET].name, name.encode(), None) for name in engine_ids])
+    publish_records(kafka, [(topic_table(topics)[FLEET].name, name.encode(), None) for name in engine_ids])
 
 
-def _publish(kafka: KafkaSettings, records: Sequence[_Outgoing]) -> None:
+def publish_records(kafka: KafkaSettings, records: Sequence[Outgoing]) -> None:
+    """Publish records as (topic, key, value).
+
+    Raises:
+        UnpublishedError: the broker did not take all of them.
+    """
     said: list[str] = []
     publisher = Publisher(kafka, on_error=said.append)
     for topic, key, value in records:

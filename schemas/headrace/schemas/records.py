@@ -5,6 +5,7 @@ from typing import Final
 from headrace.schemas.dead_letters import DeadLetter
 from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
+from headrace.schemas.overrides import Override
 from headrace.schemas.signals import Demand, EngineSignals, NetworkProbe
 from headrace.schemas.state import DemandState, EngineState, NetworkState
 from headrace.schemas.weights import RouteWeights, SnapshotCommit
@@ -19,6 +20,7 @@ Record = (
     | LatencyProfile
     | NetworkProbe
     | NetworkState
+    | Override
     | RouteWeights
     | SnapshotCommit
     | SolveRecord
@@ -34,6 +36,7 @@ RECORD_TYPES: Final[tuple[type[Record], ...]] = (
     LatencyProfile,
     NetworkProbe,
     NetworkState,
+    Override,
     RouteWeights,
     SnapshotCommit,
     SolveRecord,

@@ -5,8 +5,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.schemas.codec import encode
 from headrace.schemas.dead_letters import Rejected, RejectReason
+from headrace.schemas.overrides import Override, OverrideKind
 from headrace.schemas.raw import RawRecord
+from headrace.schemas.topics import FLEET
 from headrace.schemas.weights import InputOffsets
 from headrace.solver.core.inputs.state_view import StateFold
 from solver_inputs import TOPICS, demand_state, engine_state, network_state, profile, raw, spec, tombstone
@@ -93,3 +96,17 @@ def test_each_way_of_being_unusable_has_its_reason() -> None:
 def test_no_bytes_raise(value: bytes, key: bytes | None, role: str) -> None:
     outcome = StateFold(TOPICS).offer(RawRecord(TOPICS[role].name, 0, 0, 0, key, value))
     assert isinstance(outcome, Rejected)
+
+
+def test_an_override_is_no_engine_and_a_tombstone_takes_it_back() -> None:
+    fold, said = StateFold(TOPICS), Override(OverrideKind.DRAIN, "e1", "ann", "upgrade", 1_000, 2_000)
+    fleet = TOPICS[FLEET].name
+    assert fold.offer(RawRecord(fleet, 0, 0, 0, said.key, encode(said))) is None
+    view = fold.view()
+    assert (view.specs, view.overrides) == ({}, {b"!drain|e1": said})
+    unsound = fold.offer(RawRecord(fleet, 0, 1, 0, said.key, encode(replace(said, author=""))))
+    assert isinstance(unsound, Rejected)
+    assert isinstance(fold.offer(RawRecord(fleet, 0, 2, 0, said.key, encode(spec("e1")))), Rejected)
+    assert fold.view().overrides == {b"!drain|e1": said}
+    fold.offer(RawRecord(fleet, 0, 3, 0, said.key, None))
+    assert fold.view().overrides == {}

@@ -1,6 +1,7 @@
 """`headrace fleet`: what engines there are, as operators say it."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from headrace.infra.nearest_command import NearestGroup
 
 if TYPE_CHECKING:
     from headrace.schemas.fleet import EngineSpec
+    from headrace.schemas.overrides import Override
 
 
 @click.group(cls=NearestGroup)
@@ -65,13 +67,17 @@ def apply(*, file: Path, config: Config, as_json: bool) -> None:
 def list_engines(*, config: Config, as_json: bool) -> None:
     """List the engines and profiles that are published."""
     from headrace.infra.fleet_topics import read_fleet
+    from headrace.infra.overrides import read_overrides
     from headrace.schemas.plain import to_plain
+    from headrace.solver.clocks import wall_clock_ms
 
-    fleet = read_fleet(config.kafka, config.topics)
+    fleet, now_ms = read_fleet(config.kafka, config.topics), wall_clock_ms()
+    overrides = [each for each in read_overrides(config.kafka, config.topics) if each.holds(now_ms)]
     if as_json:
         rows = {
             "engines": [to_plain(engine) for engine in fleet.engines],
             "profiles": [to_plain(profile) for profile in fleet.profiles],
+            "overrides": [to_plain(override) for override in overrides],
             "unreadable": list(fleet.unreadable),
         }
         click.echo(json.dumps(rows))
@@ -80,6 +86,8 @@ def list_engines(*, config: Config, as_json: bool) -> None:
         click.echo(_line(engine))
     for profile in fleet.profiles:
         click.echo(f"profile {profile.profile_id}: {profile.model} on {profile.hardware}, {profile.capacity_rps:g} rps")
+    for override in overrides:
+        click.echo(f"override {override.engine_id}: {_override(override)}")
     for problem in fleet.unreadable:
         click.echo(f"unreadable: {problem}", err=True)
     if not fleet.engines:
@@ -100,6 +108,11 @@ def remove(*, engines: tuple[str, ...], config: Config, as_json: bool) -> None:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _override(override: "Override") -> str:
+    until = datetime.fromtimestamp(override.expires_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return f"{override.kind.lower()} until {until} by {override.author}: {override.reason}"
 
 
 def _line(engine: "EngineSpec") -> str:

@@ -16,9 +16,11 @@ nobody looks. All probes lost is None; a link never measured is absent.
 """
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
 from headrace.schemas.ids import RouteKey
+from headrace.schemas.overrides import OverrideKind, override_key
 from headrace.schemas.signals import Health
 from headrace.schemas.state import DemandState, EngineState, Invalid, NetworkState
 from headrace.schemas.weights import Reason
@@ -90,7 +92,7 @@ def _profiles(view: StateView) -> dict[str, LatencyProfile]:
 
 def _engine(view: StateView, spec: EngineSpec, settings: SolverSettings, hearing: Hearing) -> Engine:
     state, profile = view.engines.get(spec.key), view.profiles.get(spec.profile_id.encode())
-    exclusion = _exclusion(spec, state, profile, hearing)
+    exclusion = _drained(view, spec, hearing.now_ms) or _exclusion(spec, state, profile, hearing)
     ready, ready_sentence = _ready(state)
     factor, sentences = _factor(state, settings, hearing)
     capacity = spec.capacity_rps_per_replica
@@ -117,6 +119,15 @@ def _engine(view: StateView, spec: EngineSpec, settings: SolverSettings, hearing
 
 def _latency_sentence(spec: EngineSpec) -> str:
     return f"latency unknown: profile {spec.profile_id} is not known, taken to be as slow as the slowest one when full"
+
+
+def _drained(view: StateView, spec: EngineSpec, now_ms: int) -> Exclusion | None:
+    """Say that an operator has drained it for a while, with who, until when and why."""
+    override = view.overrides.get(override_key(OverrideKind.DRAIN, spec.engine_id))
+    if override is None or not override.holds(now_ms):
+        return None
+    until = datetime.fromtimestamp(override.expires_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return Exclusion(Reason.DRAINED, f"drained by {override.author} until {until}: {override.reason}")
 
 
 def _exclusion(

@@ -10,7 +10,7 @@ The fold is mutable inside for speed; a view is a copy of its tables, so a tick 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from headrace.schemas.check_fleet import check_engine, check_profile
@@ -18,6 +18,7 @@ from headrace.schemas.check_state import check_state
 from headrace.schemas.codec import SchemaSource, decode
 from headrace.schemas.dead_letters import Rejected, RejectReason
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
+from headrace.schemas.overrides import Override, check_override, is_override_key
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.state import DemandState, EngineState, NetworkState
 from headrace.schemas.topics import FLEET, PROFILES, STATE_DEMAND, STATE_ENGINE, STATE_NETWORK, Topic
@@ -26,13 +27,13 @@ from headrace.schemas.weights import InputOffsets
 INPUT_ROLES = (FLEET, PROFILES, STATE_ENGINE, STATE_DEMAND, STATE_NETWORK)
 """The topics a tick is computed from."""
 
-T = TypeVar("T", EngineSpec, LatencyProfile, EngineState, DemandState, NetworkState)
-Input = EngineSpec | LatencyProfile | EngineState | DemandState | NetworkState
+T = TypeVar("T", EngineSpec, Override, LatencyProfile, EngineState, DemandState, NetworkState)
+Input = EngineSpec | Override | LatencyProfile | EngineState | DemandState | NetworkState
 
 
 @dataclass(frozen=True, slots=True)
 class StateView:
-    """The newest sound record of each Kafka key, and how far each topic had been read."""
+    """The newest sound record of each Kafka key, and how far each topic had been read. Overrides are of `fleet`."""
 
     specs: Mapping[bytes, EngineSpec]
     profiles: Mapping[bytes, LatencyProfile]
@@ -40,6 +41,7 @@ class StateView:
     demands: Mapping[bytes, DemandState]
     links: Mapping[bytes, NetworkState]
     inputs: tuple[InputOffsets, ...] = ()
+    overrides: Mapping[bytes, Override] = field(default_factory=dict[bytes, Override])
 
 
 class StateFold:
@@ -48,7 +50,7 @@ class StateFold:
     def __init__(self, topics: Mapping[str, Topic], registry: SchemaSource | None = None) -> None:
         self._registry = registry
         self._kinds = {topics[role].name: cast("type[Input]", topics[role].record) for role in INPUT_ROLES}
-        self._tables: dict[type, dict[bytes, Any]] = {kind: {} for kind in self._kinds.values()}
+        self._tables: dict[type, dict[bytes, Any]] = {kind: {} for kind in (*self._kinds.values(), Override)}
 
     def offer(self, record: RawRecord) -> Rejected | None:
         """Take the next record of an input topic; gives why it could not be used, or None where it was."""
@@ -57,6 +59,8 @@ class StateFold:
             return Rejected(RejectReason.WRONG_RECORD, f"{record.topic} is no input of the solver")
         if record.key is None:
             return Rejected(RejectReason.KEY_MISMATCH, f"a {kind.__name__} has no key")
+        if kind is EngineSpec and is_override_key(record.key):
+            kind = Override
         if record.value is None:
             self._tables[kind].pop(record.key, None)
             return None
@@ -80,6 +84,7 @@ class StateFold:
             demands=self._table(DemandState),
             links=self._table(NetworkState),
             inputs=inputs,
+            overrides=self._table(Override),
         )
 
     def _table(self, kind: type[T]) -> dict[bytes, T]:
@@ -92,12 +97,14 @@ def _problems(record: Input) -> tuple[str, ...]:
             return check_engine(record)
         case LatencyProfile():
             return check_profile(record)
+        case Override():
+            return check_override(record)
         case _:
             return check_state(record)
 
 
 def _without_panes(record: Input) -> Input:
     """Leave the window behind: it belongs to the fold that wrote it, and would only cost memory here."""
-    if isinstance(record, (EngineSpec, LatencyProfile)):
+    if isinstance(record, (EngineSpec, LatencyProfile, Override)):
         return record
     return replace(record, panes=b"")

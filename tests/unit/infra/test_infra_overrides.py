@@ -1,0 +1,80 @@
+"""Overrides: who says what, why and until when; what would break is refused with numbers; they end when they expire."""
+
+import pytest
+
+from headrace.infra.overrides import drain_of, refusal
+from headrace.infra.what_if.answer import WhatIf, what_if
+from headrace.infra.what_if.edits import parse_edits
+from headrace.schemas.codec import decode, encode
+from headrace.schemas.errors import InvalidInputError
+from headrace.schemas.overrides import Override, OverrideKind, is_override_key
+from headrace.schemas.weights import Reason
+from headrace.solver.core.inputs.assemble import assemble
+from headrace.solver.core.inputs.state_view import StateFold
+from headrace.solver.core.problem import Exclusion
+from headrace.solver.glop import Glop
+from headrace.solver.settings import SolverSettings
+from past_ticks import solved, three_regions
+from solver_inputs import NOW_MS, TOPICS, engine_state, profile, raw, spec
+
+HOUR_MS = 3_600_000
+SAID = Override(OverrideKind.DRAIN, "e1", "ann", "driver upgrade", NOW_MS, NOW_MS + HOUR_MS)
+
+
+def drained(*engines: str, demand: tuple[str, ...] = ()) -> WhatIf:
+    again = solved(three_regions())
+    edits = parse_edits((), (), engines, demand, again.problem)
+    return what_if(again, edits, SolverSettings(), Glop(), proved=True)
+
+
+def exclusion_at(now_ms: int) -> Exclusion | None:
+    fold = StateFold(TOPICS)
+    for record in (spec("e1"), profile(), engine_state("e1", now_ms)):
+        fold.offer(raw(record))
+    sent = raw(spec("e1"))
+    fold.offer(type(sent)(sent.topic, 0, 9, 0, SAID.key, encode(SAID)))
+    (engine,) = assemble(fold.view(), SolverSettings(), now_ms).engines
+    return engine.exclusion
+
+
+def test_an_override_comes_back_as_it_went_under_a_key_that_no_engine_can_have() -> None:
+    assert decode(Override, encode(SAID), ()) == SAID
+    assert SAID.key == b"!drain|e1"
+    assert is_override_key(SAID.key)
+    assert not is_override_key(b"e1")
+    assert not is_override_key(None)
+
+
+def test_a_drained_engine_is_out_from_when_it_is_said_until_it_expires_with_who_and_why() -> None:
+    assert exclusion_at(NOW_MS - 1) is None
+    out = exclusion_at(NOW_MS)
+    assert out is not None
+    assert out.reason is Reason.DRAINED
+    assert out.sentence.startswith("drained by ann until 1970-01-01 01:16:40")
+    assert out.sentence.endswith("UTC: driver upgrade")
+    assert exclusion_at(NOW_MS + HOUR_MS - 1) == out
+    assert exclusion_at(NOW_MS + HOUR_MS) is None
+
+
+def test_what_would_be_shed_for_it_refuses_it_with_the_numbers() -> None:
+    said = refusal(drained("engine-b"))
+    assert said is not None
+    assert said.startswith("engine-b is drained would leave 180.0 RPS of capacity for 250.0: 70.0 RPS shed, 0.0 now (")
+    assert "loses" in said
+
+
+def test_what_leaves_room_is_not_refused_nor_is_what_was_shed_before() -> None:
+    assert refusal(drained("engine-b", demand=("cluster-b=20", "cluster-a=50"))) is None
+    assert refusal(drained("engine-b", demand=("cluster-b*0",))) is None
+
+
+def test_everything_that_is_wrong_with_it_is_told_at_once() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        drain_of("e 1", "", "two\nlines", NOW_MS, 1_000)
+    assert caught.value.problems == (
+        "engine_id is 'e 1'; allowed are 1 to 200 of A-Z a-z 0-9 . _ : / @ -",
+        "author is ''; 1 to 100 printable characters",
+        "reason is 'two\\nlines'; 1 to 300 printable characters",
+        "--for is 1 s; 1 minute to 30 days",
+    )
+    assert drain_of("e1", "ann", "driver upgrade", NOW_MS, HOUR_MS) == SAID
