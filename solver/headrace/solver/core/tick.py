@@ -4,7 +4,7 @@ Whatever happens there is a snapshot: where the policy fails, the last good weig
 still there (HELD), and where there are none, capacity-proportional ones (PROPORTIONAL). The rung is in the record.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import xxhash
@@ -159,7 +159,7 @@ def solve_tick(
     remembered = worth_remembering(with_score_errors(guarded, layout, plan))
     told = _Told(plan.status, _said(plan, moved_rps, problem), remembered, guarded.protections)
     draft = _Draft(problem, settings, stamp, told, routes)
-    snapshot, changed, removed = _close(draft, previous)
+    snapshot, changed, removed = _close(draft, previous, layout.previous, layout.row_key)
     record = solve_record(layout, plan, snapshot.commit, moved_rps)
     timed = replace(
         record, build_us=laid_out - started, solve_us=planned - laid_out, check_us=stamp.elapsed_us() - planned
@@ -176,7 +176,8 @@ def hold_tick(problem: Problem, previous: Snapshot, settings: SolverSettings, st
     routes = held_routes(problem, previous, stamp.epoch, stamp.version)
     told = _Told(SnapshotStatus.HELD, sentence, previous.commit.remembered, previous.commit.protections)
     draft = _Draft(problem, settings, stamp, told, routes)
-    snapshot, changed, removed = _close(draft, previous)
+    old = {route.key: route for route in previous.routes}
+    snapshot, changed, removed = _close(draft, previous, old, [route.key for route in routes])
     return Tick(snapshot, changed, removed, solve_record(None, None, snapshot.commit, 0.0))
 
 
@@ -230,10 +231,11 @@ class _Draft:
     routes: tuple[RouteWeights, ...]
 
 
-def _close(draft: _Draft, previous: Snapshot | None) -> tuple[Snapshot, frozenset[bytes], frozenset[bytes]]:
+def _close(
+    draft: _Draft, previous: Snapshot | None, old: Mapping[bytes, RouteWeights], keys: Sequence[bytes]
+) -> tuple[Snapshot, frozenset[bytes], frozenset[bytes]]:
     """Seal a draft with its commit; the digest is brought forward from the previous one by what changed."""
-    old = {} if previous is None else {route.key: route for route in previous.routes}
-    new = {route.key: route for route in draft.routes}
+    new = dict(zip(keys, draft.routes, strict=True))
     changed = frozenset(key for key, route in new.items() if old.get(key) is not route)
     removed = frozenset(old.keys() - new.keys())
     if previous is None or len(changed) == len(new):

@@ -25,6 +25,8 @@ class Refusals:
             for model in engine.models:
                 self._serving.setdefault(model, []).append(i)
         self._by_ask: dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[Excluded, ...]] = {}
+        self._all_sites = sorted({engine.site for engine in layout.engines})
+        self._no_way: dict[str, frozenset[str]] = {}
         self._sites = {model: sorted({layout.engines[i].site for i in at}) for model, at in self._serving.items()}
 
     def of(self, row: int) -> tuple[Excluded, ...]:
@@ -36,12 +38,19 @@ class Refusals:
             return self._list(asked, range(min(len(self._layout.engines), MAX_LISTED)))
         cluster = asked.route.cluster
         sites = self._sites.get(asked.route.model, [])
-        if any(network_exclusion(self._layout.problem, cluster, site) is not None for site in sites):
+        if not self._unlinked(cluster).isdisjoint(sites):
             return self._list(asked, serving)
         ask = (asked.route.model, asked.requires, asked.residency)
         if ask not in self._by_ask:
             self._by_ask[ask] = self._list(asked, serving)
         return self._by_ask[ask]
+
+    def _unlinked(self, cluster: str) -> frozenset[str]:
+        """Give the sites to which a cluster has no known way."""
+        if cluster not in self._no_way:
+            problem = self._layout.problem
+            self._no_way[cluster] = frozenset(s for s in self._all_sites if network_exclusion(problem, cluster, s))
+        return self._no_way[cluster]
 
     def _list(self, row: Row, engines: Sequence[int]) -> tuple[Excluded, ...]:
         listed: list[Excluded] = []

@@ -91,7 +91,7 @@ class RouteWriter:
     def _answered(self, row: int, shares: dict[int, int]) -> dict[int, int]:
         """Give the policy's own answer by engine, where its weights stand for their own sake; else the weights."""
         answer = self._plan.answer
-        if answer is None or not self._plan.kept[row] or answer.kept[row]:
+        if answer is None or answer.kept[row]:
             return shares
         if self._answer is None:
             self._answer = weigh(self._layout, answer)
@@ -162,6 +162,8 @@ class RouteWriter:
             return False
         if old.sentence.endswith(DEMAND_HELD) != asked.demand_held:
             return False
-        return self._fallbacks.is_still(row, old.fallback) and [(x.engine_id, x.reason) for x in old.excluded] == [
+        if (old.excluded or excluded) and [(x.engine_id, x.reason) for x in old.excluded] != [
             (x.engine_id, x.reason) for x in excluded
-        ]
+        ]:
+            return False
+        return self._fallbacks.is_still(row, old.fallback)

@@ -54,6 +54,18 @@ class LoadCost:
         values = self.constant[pieces] + (self.linear[pieces] - price_ms) * at + self.quadratic[pieces] * at * at
         return float(values.min())
 
+    def least_of(self, prices_ms: Floats) -> Floats:
+        """Give the same for many prices at once, (N,)."""
+        price = prices_ms[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            turning = (price - self.linear) / (2.0 * self.quadratic)
+        turning = np.where(np.isfinite(turning), turning, self.knots[:-1])
+        least = np.full(len(prices_ms), np.inf)
+        for at in (np.clip(turning, self.knots[:-1], self.knots[1:]), self.knots[:-1], self.knots[1:]):
+            values = self.constant + (self.linear - price) * at + self.quadratic * at * at
+            least = np.minimum(least, values.min(axis=1))
+        return np.asarray(least, dtype=np.float64)
+
     def _piece(self, u: Floats) -> npt.NDArray[np.intp]:
         return np.clip(np.searchsorted(self.knots, u, side="right") - 1, 0, len(self.linear) - 1)
 

@@ -63,9 +63,7 @@ def _by_prices(layout: Layout, curves: Curves, costs: Costs, prices: Prices) -> 
     for profile_id, groups in _by_profile(layout).items():
         curve = curves.exact[profile_id]
         group_price = prices.pool[layout.group_pool[groups]]
-        for price in np.unique(group_price):
-            of_price = groups[group_price == price]
-            total += curve.least(float(price)) * float(layout.group_capacity[of_price].sum())
+        total += float(np.sum(curve.least_of(group_price) * layout.group_capacity[groups]))
     return total
 
 

@@ -91,7 +91,10 @@ class Hubs:
 def hubs_of(layout: Layout, curves: Curves, costs: Costs) -> Hubs:
     """Build the network."""
     pair = np.flatnonzero(layout.demand[layout.pair_row] > 0.0)
-    rows, row = np.unique(layout.pair_row[pair], return_inverse=True)
+    # Pairs are sorted by row, so a row begins where the number changes.
+    of_pair = layout.pair_row[pair]
+    begins = np.append(np.True_, of_pair[1:] != of_pair[:-1])[: len(pair)]
+    rows, row = of_pair[begins], np.cumsum(begins) - 1
     hub, hub_count = _hub_of(layout, pair)
     # Pools are sorted by site first, so a row's hubs rise with its pairs.
     first = np.ones(len(pair), dtype=np.bool_)

@@ -218,8 +218,10 @@ def _pairs(
     network = np.array([[math.nan if rtt is None else rtt * MS for rtt in line] for line in links]).reshape(
         len(clusters), len(sites)
     )
-    cluster_of = np.array([clusters.index(row.route.cluster) for row in rows], dtype=np.int64)
-    site_of = np.array([sites.index(pool.site) for pool in pools], dtype=np.int64)
+    number_of = {cluster: i for i, cluster in enumerate(clusters)}
+    cluster_of = np.array([number_of[row.route.cluster] for row in rows], dtype=np.int64)
+    number_of = {site: i for i, site in enumerate(sites)}
+    site_of = np.array([number_of[pool.site] for pool in pools], dtype=np.int64)
     asking: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[int]] = {}
     for i, row in enumerate(rows):
         asking.setdefault((row.route.model, row.requires, row.residency), []).append(i)
@@ -237,7 +239,7 @@ def _pairs(
     if not blocks:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     pair_row, pair_pool, ms = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    order = np.lexsort((pair_pool, pair_row))
+    order = np.argsort(pair_row * len(pools) + pair_pool)
     return pair_row[order], pair_pool[order], ms[order]
 
 
@@ -261,7 +263,7 @@ def _warm(
     keys = pairs[0] * len(pooled.pools) + pairs[1]
     wanted = r * len(pooled.pools) + pooled.engine_pool[e]
     at = np.searchsorted(keys, wanted)
-    hit = np.isin(wanted, keys)
+    hit = keys[np.minimum(at, len(keys) - 1)] == wanted if len(keys) else np.zeros(len(wanted), dtype=np.bool_)
     r, e, ppm, at = r[hit], e[hit], ppm[hit], at[hit]
     order = np.lexsort((e, r))
     return Entries(r[order], e[order], ppm[order]), sums(at, ppm / PPM, len(keys))

@@ -34,15 +34,20 @@ STEEP = 40.0
 
 def prices_before(layout: Layout) -> Floats:
     """Give each pool's price in the newest of the previous records that name one, (G,); NaN where none does."""
-    pool_of = {e.engine_id: int(g) for e, g in zip(layout.engines, layout.engine_pool, strict=True) if g >= 0}
+    pool_of = {e.engine_id: g for e, g in zip(layout.engines, layout.engine_pool.tolist(), strict=True) if g >= 0}
+    routes = [route for key in layout.row_key if (route := layout.previous.get(key)) is not None]
+    told = [
+        (g, route.version, target.engine_price_ms)
+        for route in routes
+        for target in route.targets
+        if target.engine_price_ms is not None and (g := pool_of.get(target.engine_id)) is not None
+    ]
     price = np.full(len(layout.pools), np.nan)
-    newest = np.full(len(layout.pools), -1, dtype=np.int64)
-    for key in layout.row_key:
-        route = layout.previous.get(key)
-        for target in () if route is None else route.targets:
-            g = pool_of.get(target.engine_id)
-            if g is not None and target.engine_price_ms is not None and route is not None and route.version > newest[g]:
-                price[g], newest[g] = target.engine_price_ms, route.version
+    if told:
+        pool, version, ms = (np.array(values) for values in zip(*told, strict=True))
+        # The last of equals wins, and all of one version agree.
+        order = np.argsort(version, kind="stable")
+        price[pool[order]] = ms[order]
     return price
 
 

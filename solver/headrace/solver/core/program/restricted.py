@@ -202,5 +202,6 @@ def _solve_parts(small: Arcs, solve: Solve) -> tuple[Floats, Floats] | Failed:
 def _grouped(label: Ints) -> dict[int, Ints]:
     """Give the members of each label, rising."""
     order = np.argsort(label, kind="stable")
-    names, start = np.unique(label[order], return_index=True)
-    return dict(zip(names.tolist(), np.split(order, start[1:]), strict=True))
+    ranked = label[order]
+    start = np.flatnonzero(np.append(np.True_, ranked[1:] != ranked[:-1])[: len(ranked)])
+    return dict(zip(ranked[start].tolist(), np.split(order, start[1:]), strict=False))
