@@ -162,8 +162,6 @@ class RouteWriter:
             return False
         if old.sentence.endswith(DEMAND_HELD) != asked.demand_held:
             return False
-        if (old.excluded or excluded) and [(x.engine_id, x.reason) for x in old.excluded] != [
+        return self._fallbacks.is_still(row, old.fallback) and [(x.engine_id, x.reason) for x in old.excluded] == [
             (x.engine_id, x.reason) for x in excluded
-        ]:
-            return False
-        return self._fallbacks.is_still(row, old.fallback)
+        ]

@@ -19,7 +19,7 @@ from headrace.solver.core.program.optimum import optimum
 from headrace.solver.core.program.plan import Curves, Plan, Prices, normalised
 from headrace.solver.core.program.pool_split import split_by_slope
 from headrace.solver.core.program.program import costs_of
-from headrace.solver.core.program.stay import staying
+from headrace.solver.core.program.stay import FOLLOW_MS, staying
 from headrace.solver.settings import SolverSettings
 
 Bools = npt.NDArray[np.bool_]
@@ -35,7 +35,9 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     best, shed, prices = found.flow, found.shed, found.prices
     stays = staying(layout, curves, found.parts, (best, shed), settings.stay_within)
     stood = layout.pair_previous * (layout.demand - shed)[layout.pair_row]
-    flow = np.where(stays.rows[layout.pair_row], stood, best)
+    follow = min(settings.period_ms / FOLLOW_MS, 1.0)
+    flow = np.where(stays.slow[layout.pair_row], stood + follow * (best - stood), best)
+    flow = np.where(stays.rows[layout.pair_row], stood, flow)
     # What is above capacity here is within the program's tolerance; of a small engine it is a multiple.
     load = np.minimum(split_by_slope(layout, curves, flow), layout.group_capacity)
     upper = true_cost(layout, curves, costs, flow, shed, load) + stays.uneven
@@ -58,7 +60,7 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
         gap=gap,
         effort=found.effort,
     )
-    if not stays.rows.any():
+    if not (stays.rows | stays.slow).any():
         return made
     # Within a pool it is split as the weights that stand are: it is told, and nobody is routed by it.
     answer = replace(made, share=_shares(layout, best, prices)[0])

@@ -4,8 +4,9 @@
     best = true cost of the program's answer, the price of its moves not counted
     kept   where stay <= (1 + stay_within) best, every row's previous weights are all still usable, and no engine is
            loaded above `FULLEST`; above `BRIM` where the component sheds, and did before
-    chance also where stay <= (1 + `DOUBT` stay_within) best, and no pool's load is further from the best answer's than
-           `SIGMAS` deviations of a count over `COUNTED_S`: demand is an estimate, and its noise has an optimum too
+    slow   where stay <= (1 + `DOUBT` stay_within) best, and no pool's load is further from the best answer's than
+           `SIGMAS` deviations of a count over `COUNTED_S`: demand is an estimate, and its noise has an optimum too.
+           Weights go towards the answer with the time constant `FOLLOW_MS` then, which follows what of it lasts
 
 The cost is flat around its optimum, so small changes of demand move the optimum far for next to nothing, and every move
 costs somebody a warm cache. What is given up is bounded by the setting, and is in the record's gap. In a fleet that is
@@ -28,7 +29,8 @@ FULLEST = 0.95
 """Share of an engine's capacity above which its traffic is not left as it is: near the wall nothing is flat."""
 BRIM = 1.03
 """The same where there is too much for all of them: what is above the wall for a moment waits that moment."""
-DOUBT = 4.0
+DOUBT = 6.0
+FOLLOW_MS = 20_000.0
 SIGMAS = 2.0
 COUNTED_S = 6.0
 """Demand that is smoothed with a time constant of 3 s is as sure as a count over twice that."""
@@ -37,10 +39,14 @@ WHOLE = 1.0 - 2.0 / PPM
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stay:
-    """The rows that keep their weights, (R,), and what it costs that their engines are not split evenly, ms x RPS."""
+    """The rows that keep their weights, (R,), and what it costs that their engines are not split evenly, ms x RPS.
+
+    `slow` are rows that follow the answer slowly, (R,); no row is both.
+    """
 
     rows: npt.NDArray[np.bool_]
     uneven: float
+    slow: npt.NDArray[np.bool_]
 
 
 def staying(
@@ -56,8 +62,9 @@ def staying(
         within: relative cost that staying may be above the best; 0 keeps nobody.
     """
     kept = np.zeros(len(layout.rows), dtype=np.bool_)
+    slow = np.zeros(len(layout.rows), dtype=np.bool_)
     if within <= 0.0 or not layout.previous:
-        return Stay(kept, 0.0)
+        return Stay(kept, 0.0, slow)
     flow, shed = answer
     served = layout.demand - shed
     stay = layout.pair_previous * served[layout.pair_row]
@@ -79,11 +86,13 @@ def staying(
         mine = np.isin(layout.group_pool, component.pools)
         network = layout.pair_network[component.pairs]
         now = float(network @ stay[component.pairs]) + float(of_engines[members].sum())
-        allowed = within * (DOUBT if by_chance[component.pools].all() else 1.0)
-        if now <= (1.0 + allowed) * (float(network @ flow[component.pairs]) + float(best[mine].sum())):
+        least = float(network @ flow[component.pairs]) + float(best[mine].sum())
+        if now <= (1.0 + within) * least:
             kept[component.rows] = True
             uneven += max(float(of_engines[members].sum()) - float(even[mine].sum()), 0.0)
-    return Stay(kept, uneven)
+        elif now <= (1.0 + DOUBT * within) * least and by_chance[component.pools].all():
+            slow[component.rows] = True
+    return Stay(kept, uneven, slow)
 
 
 def _by_chance(stay: Floats, best: Floats) -> npt.NDArray[np.bool_]:
