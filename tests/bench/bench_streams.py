@@ -1,6 +1,9 @@
-"""Rates of the streams: the fold alone, the worker, and a bare confluent-kafka loop that does the same fold.
+"""Rates of the streams: the fold alone, the worker, and bare confluent-kafka loops beside it; recovery.
 
     python tests/bench/bench_streams.py [--brokers embedded,apache] [--signals 40000] [--engines 500]
+
+One bare loop does the same fold; the other is what is usually written: fastavro, and a smoothed mean per engine and
+metric, written back. Bars: the worker at BAR signals a second, recovery of 5,000 engines in RECOVERY_BAR_S.
 
 A signal is one engine over one second: TTFT, TBOT and E2E histograms of some forty observations, and a status. The rate
 of a run is its signals over the time from its first to its last state in the compacted topic, broker included. Beside
@@ -8,16 +11,23 @@ it the processor time per signal of the process that folds: on a busy machine th
 """
 
 import argparse
+import io
+import json
 import os
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+import fastavro
 import numpy as np
-from confluent_kafka import Consumer, Producer
+import orjson
+from confluent_kafka import Consumer, Message, Producer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration"))
 
@@ -25,6 +35,7 @@ from streams_run import Bus, Worker, engine_spec
 
 from headrace.infra.brokers import start_broker
 from headrace.infra.provision import apply_topics
+from headrace.schemas.avro_schemas import schema
 from headrace.schemas.bus.clients import consumer_options, producer_options
 from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.bus.raw_records import raw_record
@@ -43,6 +54,8 @@ SETTINGS = StreamsSettings()
 TOPICS = TopicSettings()
 METRICS = (Metric.TTFT, Metric.TBOT, Metric.E2E)
 START_MS = 1_700_000_000_000
+BAR = 8_000
+RECOVERY_BAR_S = 5.0
 
 
 def signal(engine: str, end_ms: int, dice: np.random.Generator) -> EngineSignals:
@@ -76,9 +89,13 @@ def offline(count: int, engines: int) -> None:
     row("-", "off-line run", count, time.perf_counter() - began, time.process_time() - cpu)
 
 
+_cpu_us: dict[str, float] = {}
+
+
 def row(broker: str, what: str, count: int, took_s: float, cpu_s: float, more: str = "") -> None:
     rate, cpu_us = count / took_s, 1e6 * cpu_s / count
     rates = f"{rate:10,.0f} signals/s {rate * len(METRICS):10,.0f} histograms/s {cpu_us:8.0f} us of processor a signal"
+    _cpu_us[f"{broker} {what}"] = cpu_us
     print(f"{broker:10}{what:34}{rates}  {more}", flush=True)
 
 
@@ -106,7 +123,7 @@ def span_s(bus: Bus, applied: int) -> float:
     """Wait until every signal is in a state, and give the time between the first state and the last."""
     reader, stamps = CompactedReader(bus.kafka, [bus.name(STATE_ENGINE)]), []
     newest: dict[bytes, bytes | None] = {}
-    deadline, done = time.monotonic() + 180, 0
+    deadline, done = time.monotonic() + 600, 0
     while done < applied:
         assert time.monotonic() < deadline, f"{done} of {applied} applied"
         records = reader.poll(0.5)
@@ -169,28 +186,85 @@ def latency(bus: Bus, kind: str, engines: int, seconds: int = 8) -> None:
 
 def bare_rate(bus: Bus, kind: str, count: int, engines: int) -> None:
     """The same fold in a plain poll loop: consume, fold, produce, flush, commit."""
+    fold, stored = KeyedFold(KINDS[SIGNALS_ENGINE], SETTINGS, TOPICS.partitions), dict[bytes, bytes]()
+
+    def states(messages: list[Message]) -> Mapping[bytes, bytes]:
+        folded = fold.fold(list(map(raw_record, messages)), stored.get, None)
+        stored.update(folded.states)
+        return folded.states
+
+    bare_loop(bus, kind, count, engines, "bare confluent-kafka, same fold", states)
+
+
+def plain_rate(bus: Bus, kind: str, count: int, engines: int) -> None:
+    """What is usually written: a generic Avro reader, and an exponential mean per engine and metric, as JSON."""
+    means: dict[bytes, dict[str, float]] = {}
+    avro = schema("EngineSignals")
+
+    def states(messages: list[Message]) -> Mapping[bytes, bytes]:
+        touched: set[bytes] = set()
+        for message in messages:
+            key, body = message.key() or b"", message.value() or b""
+            plain: Any = fastavro.schemaless_reader(io.BytesIO(body[10:]), avro, None)
+            own = means.setdefault(key, {})
+            for one in plain["distributions"]:
+                mean = one["sum_s"] / one["count"]
+                own[one["metric"]] = own.get(one["metric"], mean) * 0.9 + 0.1 * mean
+            touched.add(key)
+        return {key: orjson.dumps(means[key]) for key in touched}
+
+    bare_loop(bus, kind, count, engines, "bare confluent-kafka, fastavro, mean", states)
+
+
+def bare_loop(
+    bus: Bus, kind: str, count: int, engines: int, what: str, states: Callable[[list[Message]], Mapping[bytes, bytes]]
+) -> None:
     load(bus, count, engines)
     consumer = Consumer(consumer_options(bus.kafka, "bare", **{"enable.partition.eof": False}))
     producer = Producer(producer_options(bus.kafka))
     consumer.subscribe([bus.name(SIGNALS_ENGINE)])
-    fold, stored, done = KeyedFold(KINDS[SIGNALS_ENGINE], SETTINGS, TOPICS.partitions), {}, 0
-    began, cpu = None, 0.0
+    began, cpu, done = None, 0.0, 0
     while done < count:
         messages = [m for m in consumer.consume(2_000, 0.2) if m.error() is None]
         if not messages:
             continue
         if began is None:
             began, cpu = time.perf_counter(), time.process_time()
-        folded = fold.fold(map(raw_record, messages), stored.get, None)
-        stored.update(folded.states)
-        for key, value in folded.states.items():
+        for key, value in states(messages).items():
             producer.produce(bus.name(STATE_ENGINE), key=key, value=value)
         producer.flush(30)
         consumer.commit(asynchronous=False)
         done += len(messages)
     assert began is not None
-    row(kind, "bare confluent-kafka, same fold", count, time.perf_counter() - began, time.process_time() - cpu)
+    row(kind, what, count, time.perf_counter() - began, time.process_time() - cpu)
     consumer.close()
+
+
+def recovery(bus: Bus, kind: str, engines: int = 5_000) -> None:
+    """Time from the assignment of the partitions to readiness, with full states of so many engines."""
+    records = [
+        RawRecord(bus.name(SIGNALS_ENGINE), partition_of(key, 8), i, at_ms, key, value)
+        for i, (key, value, at_ms) in enumerate(values(12, 1))
+    ]
+    (one,) = run_offline(records, SETTINGS, bus.topics).states.values()
+    assert isinstance(one, EngineState)
+    for i in range(engines):
+        engine = f"engine-{i}"
+        state = encode(replace(one, engine_id=engine, applied_offset=-1))
+        bus.send(STATE_ENGINE, engine.encode(), state)
+        bus.send(FLEET, engine.encode(), encode(engine_spec(engine)))
+    bus.flush()
+    with tempfile.TemporaryDirectory() as folder:
+        worker = Worker(bus, Path(folder))
+        try:
+            worker.wait_until("streams ready", 300)
+            lines = [json.loads(line) for line in worker.said().splitlines()]
+            at = {line["event"]: datetime.fromisoformat(line["time"]) for line in lines}
+            took = (at["streams ready"] - at["partitions assigned"]).total_seconds()
+            what = f"recovery of {engines} engines, {len(state)} bytes each"
+            print(f"{kind:10}{what}: {took:.2f} s (bar {RECOVERY_BAR_S:g} s)")
+        finally:
+            worker.kill()
 
 
 def main() -> None:
@@ -202,10 +276,17 @@ def main() -> None:
     offline(min(given.signals, 20_000), given.engines)
     for kind in given.brokers.split(","):
         with start_broker(kind) as broker:
-            for name, run in (("worker", worker_rate), ("bare", bare_rate)):
+            for name, run in (("worker", worker_rate), ("bare", bare_rate), ("plain", plain_rate)):
                 topics = TopicSettings(prefix=f"{name}.")
                 apply_topics(broker.kafka, topics)
                 run(Bus(broker.kafka, topics), kind, given.signals, given.engines)
+            topics = TopicSettings(prefix="recovery.")
+            apply_topics(broker.kafka, topics)
+            recovery(Bus(broker.kafka, topics), kind)
+            ours = _cpu_us[f"{kind} headrace streams"]
+            for peer in ("bare confluent-kafka, same fold", "bare confluent-kafka, fastavro, mean"):
+                print(f"{kind:10}processor time a signal, worker / {peer}: {ours / _cpu_us[f'{kind} {peer}']:.2f}")
+            print(f"{kind:10}one core gives {1e6 / ours:,.0f} signals/s (bar {BAR:,})")
 
 
 if __name__ == "__main__":

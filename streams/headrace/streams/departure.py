@@ -16,9 +16,9 @@ from headrace.streams.ports import Log
 from headrace.streams.stop_guard import StopGuard
 
 WRITING_S = 5.0
-COMMITTING_S = 2.0
+COMMITTING_S = 5.0
 LEAVING_S = 1.0
-STOP_S = 10.0
+STOP_S = 12.0
 """More than the parts together: from then on the guard ends the process."""
 
 
