@@ -1,5 +1,7 @@
 """Who is silent, and against whom: in each engine's own periods, and never for a pipe that is late for everybody."""
 
+from dataclasses import replace
+
 import pytest
 
 from headrace.schemas.records import Record
@@ -7,7 +9,7 @@ from headrace.schemas.signals import Metric
 from headrace.schemas.state import EngineState, LatencyState
 from headrace.schemas.weights import Reason
 from headrace.solver.core.inputs.assemble import assemble, lost_telemetry
-from headrace.solver.core.inputs.measure import measure
+from headrace.solver.core.inputs.measure import measure, throughput
 from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.problem import Measured, Problem
 from headrace.solver.settings import SolverSettings
@@ -106,6 +108,21 @@ def test_an_engine_is_measured_at_the_length_of_answers_of_its_profile() -> None
 
 def test_without_its_parts_the_whole_is_taken_as_it_is() -> None:
     assert measure(state(latency(Metric.E2E, 50, 1.5), running=None), profile()) == Measured(5.0, 1.5, 1.5, 50, None)
+
+
+def test_what_goes_through_an_engine_is_counted_and_what_is_inside_it_told() -> None:
+    told = state(latency(Metric.E2E, 200, 9.0), latency(Metric.TTFT, 220, 0.5), running=7.0, waiting=2.0)
+    found = throughput(replace(told, finished_rps=18.0))
+    assert found is not None
+    assert (found.running, found.waiting, found.recent_rps) == (7.0, 2.0, 18.0)
+    assert (found.window_rps, found.window_s, found.signal_ms) == (20.0, 10.0, told.last_signal_ms)
+    assert throughput(replace(told, waiting=None)) is None
+
+
+def test_an_engine_that_finishes_nothing_has_a_throughput_of_zero() -> None:
+    found = throughput(replace(state(running=7.0, waiting=200.0), finished_rps=0.0))
+    assert found is not None
+    assert (found.recent_rps, found.window_rps) == (0.0, 0.0)
 
 
 def test_models_are_weighted_by_their_requests() -> None:

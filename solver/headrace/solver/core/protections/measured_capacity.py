@@ -42,9 +42,9 @@ def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guard
         return guarded
     changes: dict[str, Change] = {}
     for engine in guarded.problem.engines:
-        if engine.exclusion is not None:
-            continue
         before = guarded.memory(engine.engine_id)
+        if engine.exclusion is not None or _at_rest(engine, before):
+            continue
         memory = _remembered(engine, before, guarded.problem.profiles.get(engine.profile_id), settings, moment)
         share = 1.0 if memory.capacity_ppm is None else memory.capacity_ppm / PPM
         if share < engine.factor:
@@ -54,6 +54,13 @@ def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guard
         elif memory != before:
             changes[engine.engine_id] = Change(engine, memory)
     return guarded.changed("measured_capacity", changes)
+
+
+def _at_rest(engine: Engine, before: EngineMemory) -> bool:
+    """Say whether there is nothing to measure and nothing to give back: true of nearly all of them."""
+    if before.capacity_ppm is not None or before.full_since_ms is not None:
+        return False
+    return engine.throughput is None or engine.throughput.waiting <= STANDS * engine.throughput.running
 
 
 def _remembered(
