@@ -66,6 +66,9 @@ def test_a_weight_is_explained_an_edit_comes_true_the_move_is_told_and_an_engine
         reader.read(0.1)
         return {name for shares in weights_of(reader.snapshots[-1]).values() for name in shares}
 
+    def said() -> str:
+        return reader.snapshots[-1].commit.sentence
+
     try:
         until(lambda: 0 < share() < PPM, WAIT_S, solver.log_tail)
         first = json.loads(ask(desk, "explain", "B", "e-b", "--json"))
@@ -106,9 +109,13 @@ def test_a_weight_is_explained_an_edit_comes_true_the_move_is_told_and_an_engine
         assert out["reason"] == "DRAINED"
         assert out["sentence"].startswith("drained by ann until ")
         assert out["sentence"].endswith(": upgrade")
-        assert "override e-c: drain until" in ask(desk, "fleet", "list")
+        assert "override e-c: drain by ann until" in ask(desk, "fleet", "list")
         ask(desk, "undrain", "e-c")
         until(lambda: "e-c" in used(), WAIT_S, solver.log_tail)
+        ask(desk, "freeze", "--reason", "hands off", "--author", "ann")
+        until(lambda: bool(used()) and said().endswith(": hands off"), WAIT_S, solver.log_tail)
+        ask(desk, "unfreeze")
+        until(lambda: bool(used()) and "RPS routed" in said(), WAIT_S, solver.log_tail)
     finally:
         solver.stop()
         reader.close()

@@ -36,14 +36,13 @@ def refusal(answer: WhatIf) -> str | None:
     )
 
 
-def drain_of(engine_id: str, author: str, reason: str, now_ms: int, for_ms: int) -> Override:
-    """Give the override that drains an engine.
+def sound(override: Override) -> Override:
+    """Give an override that may be published.
 
     Raises:
         InvalidInputError: with everything that is wrong.
     """
-    override = Override(OverrideKind.DRAIN, engine_id, author, reason, now_ms, now_ms + for_ms)
-    problems = list(check_override(override))
+    problems, for_ms = list(check_override(override)), override.expires_ms - override.made_ms
     if not SHORTEST_MS <= for_ms <= LONGEST_MS:
         problems.append(f"--for is {for_ms / 1000:g} s; 1 minute to 30 days")
     if problems:
@@ -59,9 +58,9 @@ def publish_override(kafka: KafkaSettings, topics: TopicSettings, override: Over
         UnreachableError, MissingTopicError, UnpublishedError: it did not reach the topic.
     """
     known = [engine.engine_id for engine in read_fleet(kafka, topics).engines]
-    if override.engine_id not in known:
-        near = nearest(override.engine_id, known) if known else "the fleet is empty"
-        raise InvalidInputError("override", (f"{override.engine_id!r} is no engine of the fleet; {near}",))
+    if override.kind is OverrideKind.DRAIN and override.target not in known:
+        near = nearest(override.target, known) if known else "the fleet is empty"
+        raise InvalidInputError("override", (f"{override.target!r} is no engine of the fleet; {near}",))
     publish_records(kafka, [(topic_table(topics)[FLEET].name, override.key, encode(override))])
 
 
@@ -75,20 +74,20 @@ def read_overrides(kafka: KafkaSettings, topics: TopicSettings) -> tuple[Overrid
     return tuple(found)
 
 
-def take_back(kafka: KafkaSettings, topics: TopicSettings, kind: OverrideKind, engine_ids: Sequence[str]) -> None:
-    """Write a tombstone for the override of each engine.
+def take_back(kafka: KafkaSettings, topics: TopicSettings, kind: OverrideKind, targets: Sequence[str]) -> None:
+    """Write a tombstone for the override of each target.
 
     Raises:
-        InvalidInputError: an engine has none; the message says which have.
+        InvalidInputError: one has none; the message says which have.
         UnreachableError, MissingTopicError, UnpublishedError: it did not reach the topic.
     """
-    there = [override.engine_id for override in read_overrides(kafka, topics) if override.kind is kind]
+    there = [override.target for override in read_overrides(kafka, topics) if override.kind is kind]
     problems = [
-        f"{name!r} is not drained by an override; {nearest(name, there) if there else 'nothing is'}"
-        for name in engine_ids
+        f"{name!r} has no {kind.lower()} to take back; {nearest(name, there) if there else 'nothing has'}"
+        for name in targets
         if name not in there
     ]
     if problems:
         raise InvalidInputError("override", tuple(problems))
     name = topic_table(topics)[FLEET].name
-    publish_records(kafka, [(name, override_key(kind, engine_id), None) for engine_id in engine_ids])
+    publish_records(kafka, [(name, override_key(kind, target), None) for target in targets])

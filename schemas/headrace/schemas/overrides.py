@@ -1,18 +1,20 @@
 """What operators say for a while: records of their own on the `fleet` topic, beside the engines they are about.
 
-    key  `!drain|engine_id`       `!` is outside the identifier alphabet, so no engine can collide with it
+    key  `!drain|engine_id`, `!freeze|fleet`      `!` is outside the identifier alphabet: no engine can collide with it
 
 A tombstone takes an override back; past `expires_ms` it counts for nothing. It stands apart from EngineSpec so that
 whoever publishes the fleet anew takes back nobody's word by it.
 """
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from headrace.schemas.ids import SEPARATOR, identifier_problem
 
 OVERRIDE_MARK = b"!"
 """How the key of an override begins."""
+WHOLE_FLEET = "fleet"
 MAX_REASON = 300
 MAX_AUTHOR = 100
 
@@ -22,14 +24,15 @@ class OverrideKind(StrEnum):
 
     UNKNOWN = "UNKNOWN"
     DRAIN = "DRAIN"
+    FREEZE = "FREEZE"
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """An operator's word about one engine, with author, reason and expiry."""
+    """An operator's word, with author, reason and expiry. `target` is an engine, or WHOLE_FLEET for a freeze."""
 
     kind: OverrideKind
-    engine_id: str
+    target: str
     author: str
     reason: str
     made_ms: int
@@ -37,17 +40,23 @@ class Override:
 
     @property
     def key(self) -> bytes:
-        """Kafka key: `!kind|engine_id`."""
-        return override_key(self.kind, self.engine_id)
+        """Kafka key: `!kind|target`."""
+        return override_key(self.kind, self.target)
+
+    @property
+    def words(self) -> str:
+        """Who, until when and why: `by ann until 2026-01-02 03:04:05 UTC: driver upgrade`."""
+        until = datetime.fromtimestamp(self.expires_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return f"by {self.author} until {until}: {self.reason}"
 
     def holds(self, now_ms: int) -> bool:
         """Say whether it counts at an instant."""
         return self.made_ms <= now_ms < self.expires_ms
 
 
-def override_key(kind: OverrideKind, engine_id: str) -> bytes:
+def override_key(kind: OverrideKind, target: str) -> bytes:
     """Give the Kafka key of an override."""
-    return f"!{kind.lower()}{SEPARATOR}{engine_id}".encode()
+    return f"!{kind.lower()}{SEPARATOR}{target}".encode()
 
 
 def is_override_key(key: bytes | None) -> bool:
@@ -57,7 +66,7 @@ def is_override_key(key: bytes | None) -> bool:
 
 def check_override(override: Override) -> tuple[str, ...]:
     """Give every problem of an override as a sentence; () where it is sound."""
-    problems = [identifier_problem("engine_id", override.engine_id)]
+    problems = [identifier_problem("target", override.target)]
     for name, text, most in (("author", override.author, MAX_AUTHOR), ("reason", override.reason, MAX_REASON)):
         if not text.strip() or len(text) > most or not text.isprintable():
             problems.append(f"{name} is {text[:60]!r}; 1 to {most} printable characters")

@@ -1,17 +1,22 @@
 """Overrides: who says what, why and until when; what would break is refused with numbers; they end when they expire."""
 
+from dataclasses import replace
+
 import pytest
 
-from headrace.infra.overrides import drain_of, refusal
+from headrace.infra.overrides import refusal, sound
+from headrace.infra.past_tick.again import differing
 from headrace.infra.what_if.answer import WhatIf, what_if
 from headrace.infra.what_if.edits import parse_edits
 from headrace.schemas.codec import decode, encode
 from headrace.schemas.errors import InvalidInputError
-from headrace.schemas.overrides import Override, OverrideKind, is_override_key
-from headrace.schemas.weights import Reason
+from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind, is_override_key
+from headrace.schemas.weights import Reason, SnapshotStatus
+from headrace.solver.core.decide import Decided, decide
 from headrace.solver.core.inputs.assemble import assemble
 from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.problem import Exclusion
+from headrace.solver.core.tick import TickStamp
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
 from past_ticks import solved, three_regions
@@ -70,11 +75,36 @@ def test_what_leaves_room_is_not_refused_nor_is_what_was_shed_before() -> None:
 
 def test_everything_that_is_wrong_with_it_is_told_at_once() -> None:
     with pytest.raises(InvalidInputError) as caught:
-        drain_of("e 1", "", "two\nlines", NOW_MS, 1_000)
+        sound(Override(OverrideKind.DRAIN, "e 1", "", "two\nlines", NOW_MS, NOW_MS + 1_000))
     assert caught.value.problems == (
-        "engine_id is 'e 1'; allowed are 1 to 200 of A-Z a-z 0-9 . _ : / @ -",
+        "target is 'e 1'; allowed are 1 to 200 of A-Z a-z 0-9 . _ : / @ -",
         "author is ''; 1 to 100 printable characters",
         "reason is 'two\\nlines'; 1 to 300 printable characters",
         "--for is 1 s; 1 minute to 30 days",
     )
-    assert drain_of("e1", "ann", "driver upgrade", NOW_MS, HOUR_MS) == SAID
+    assert sound(SAID) == SAID
+
+
+def test_while_frozen_the_weights_are_held_and_every_snapshot_says_by_whom_and_why() -> None:
+    problem, previous = three_regions(), solved(three_regions()).tick.snapshot
+    busier = tuple(replace(row, demand_rps=1.2 * row.demand_rps) for row in problem.rows)
+    frozen = replace(problem, rows=busier, frozen="frozen by ann until noon: hands off")
+    stamp = TickStamp(1, 8, previous.commit.tick_ms + 500)
+    decided = decide(frozen, previous, SolverSettings(), Glop(), stamp, 0)
+    assert isinstance(decided, Decided)
+    snapshot = decided.tick.snapshot
+    assert (snapshot.commit.status, snapshot.commit.sentence) == (SnapshotStatus.HELD, frozen.frozen)
+    assert differing(previous, snapshot) == ()
+    moved = decide(replace(frozen, frozen=""), previous, SolverSettings(), Glop(), stamp, 0)
+    assert isinstance(moved, Decided)
+    assert differing(previous, moved.tick.snapshot) != ()
+
+
+def test_a_freeze_holds_from_when_it_is_said_until_it_expires() -> None:
+    fold, said = StateFold(TOPICS), replace(SAID, kind=OverrideKind.FREEZE, target=WHOLE_FLEET)
+    sent = raw(spec("e1"))
+    fold.offer(sent)
+    fold.offer(type(sent)(sent.topic, 0, 9, 0, said.key, encode(said)))
+    assert assemble(fold.view(), SolverSettings(), NOW_MS - 1).frozen == ""
+    assert assemble(fold.view(), SolverSettings(), NOW_MS).frozen == f"frozen {said.words}"
+    assert assemble(fold.view(), SolverSettings(), NOW_MS + HOUR_MS).frozen == ""

@@ -1,7 +1,6 @@
 """`headrace drain`: take the traffic off an engine for a while, with who says so, why and until when."""
 
 import getpass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +10,6 @@ from headrace.infra.config import Config, config_options
 
 if TYPE_CHECKING:
     from headrace.infra.what_if.answer import WhatIf
-    from headrace.schemas.overrides import Override
 
 
 @click.command()
@@ -32,21 +30,23 @@ def command(
 
     Example: headrace drain engine-b --reason "driver upgrade, OPS-812" --for 2h
     """
-    from headrace.infra.overrides import drain_of, publish_override, refusal
+    from headrace.infra.overrides import publish_override, refusal, sound
     from headrace.infra.weights_tail.since import parse_since
     from headrace.schemas.errors import HeadraceError
+    from headrace.schemas.overrides import Override, OverrideKind
     from headrace.schemas.plain import to_plain
     from headrace.solver.clocks import wall_clock_ms
 
     now_ms = wall_clock_ms()
     for_ms = now_ms - parse_since(duration, now_ms, "drain", option="--for", versions=False).at_ms
-    override = drain_of(engine, author or getpass.getuser(), reason, now_ms, for_ms)
+    author = author or getpass.getuser()
+    override = sound(Override(OverrideKind.DRAIN, engine, author, reason, now_ms, now_ms + for_ms))
     if not force:
         refused = refusal(_what_if(config, engine, now_ms))
         if refused is not None:
             raise HeadraceError(f"refused: {refused}; --force does it all the same")
     publish_override(config.kafka, config.topics, override)
-    click.echo(orjson.dumps(to_plain(override)) if as_json else _said(override))
+    click.echo(orjson.dumps(to_plain(override)) if as_json else f"{override.target} is drained {override.words}")
 
 
 def _what_if(config: Config, engine: str, now_ms: int) -> "WhatIf":
@@ -73,8 +73,3 @@ def _what_if(config: Config, engine: str, now_ms: int) -> "WhatIf":
     if again.tick.decision is None:
         raise HeadraceError(f"{not_told}: {commit.status}, {commit.sentence}; --force does it all the same")
     return what_if(again, parse_edits((), (), (engine,), (), again.problem), found.settings, lp, proved=found.proved)
-
-
-def _said(override: "Override") -> str:
-    until = datetime.fromtimestamp(override.expires_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return f"{override.engine_id} is drained until {until} by {override.author}: {override.reason}"

@@ -1,7 +1,6 @@
 """`headrace fleet`: what engines there are, as operators say it."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ from headrace.infra.nearest_command import NearestGroup
 
 if TYPE_CHECKING:
     from headrace.schemas.fleet import EngineSpec
-    from headrace.schemas.overrides import Override
 
 
 @click.group(cls=NearestGroup)
@@ -87,7 +85,7 @@ def list_engines(*, config: Config, as_json: bool) -> None:
     for profile in fleet.profiles:
         click.echo(f"profile {profile.profile_id}: {profile.model} on {profile.hardware}, {profile.capacity_rps:g} rps")
     for override in overrides:
-        click.echo(f"override {override.engine_id}: {_override(override)}")
+        click.echo(f"override {override.target}: {override.kind.lower()} {override.words}")
     for problem in fleet.unreadable:
         click.echo(f"unreadable: {problem}", err=True)
     if not fleet.engines:
@@ -108,11 +106,6 @@ def remove(*, engines: tuple[str, ...], config: Config, as_json: bool) -> None:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _override(override: "Override") -> str:
-    until = datetime.fromtimestamp(override.expires_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return f"{override.kind.lower()} until {until} by {override.author}: {override.reason}"
 
 
 def _line(engine: "EngineSpec") -> str:

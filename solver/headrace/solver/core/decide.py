@@ -3,7 +3,7 @@
     no engine in the fleet, or nobody heard of, or no cluster; and no snapshot yet ──► Waiting, nothing to solve
     engines or round trips not heard of yet; and no snapshot yet                   ──► Waiting, at most first_wait_ms
     no round trip at all; and no snapshot yet                                      ──► Waiting, and loud after that
-    telemetry lost, or profiles                                                    ──► HELD
+    frozen by an operator; telemetry lost, or profiles                             ──► HELD
     the solve raises, or check_snapshot() finds problems                           ──► HELD, and says which
     otherwise                                                                      ──► solve_tick()
 
@@ -71,7 +71,7 @@ def decide(
         stamp: epoch, version and time of this tick.
         empty_ms: the last time at which there was nothing to solve; the first snapshot's patience begins there.
     """
-    lost, without = lost_telemetry(problem) or lost_profiles(problem), ""
+    lost, without = problem.frozen or lost_telemetry(problem) or lost_profiles(problem), ""
     if previous is None:
         missing = _missing(problem)
         if missing is not None:

@@ -113,7 +113,8 @@ class Engine:
 class Problem:
     """One tick's problem. `network_s[(cluster, site)]` is a round trip; None = all probes lost, absent = unknown.
 
-    `lag_ms` is how old the newest word of any engine is: how late everything here is.
+    `lag_ms` is how old the newest word of any engine is: how late everything here is. `frozen` says who wants all
+    weights to stay as they are, until when and why; empty where nobody does.
     """
 
     rows: tuple[Row, ...]
@@ -122,3 +123,4 @@ class Problem:
     profiles: Mapping[str, LatencyProfile]
     inputs: tuple[InputOffsets, ...] = ()
     lag_ms: int = 0
+    frozen: str = ""

@@ -16,11 +16,10 @@ nobody looks. All probes lost is None; a link never measured is absent.
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
 from headrace.schemas.ids import RouteKey
-from headrace.schemas.overrides import OverrideKind, override_key
+from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind, override_key
 from headrace.schemas.signals import Health
 from headrace.schemas.state import DemandState, EngineState, Invalid, NetworkState
 from headrace.schemas.weights import Reason
@@ -53,6 +52,7 @@ def assemble(view: StateView, settings: SolverSettings, now_ms: int) -> Problem:
         profiles=_profiles(view),
         inputs=view.inputs,
         lag_ms=hearing.lag_ms,
+        frozen=_frozen(view, now_ms),
     )
 
 
@@ -123,11 +123,18 @@ def _latency_sentence(spec: EngineSpec) -> str:
 
 def _drained(view: StateView, spec: EngineSpec, now_ms: int) -> Exclusion | None:
     """Say that an operator has drained it for a while, with who, until when and why."""
-    override = view.overrides.get(override_key(OverrideKind.DRAIN, spec.engine_id))
-    if override is None or not override.holds(now_ms):
-        return None
-    until = datetime.fromtimestamp(override.expires_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return Exclusion(Reason.DRAINED, f"drained by {override.author} until {until}: {override.reason}")
+    override = _override(view, OverrideKind.DRAIN, spec.engine_id, now_ms)
+    return None if override is None else Exclusion(Reason.DRAINED, f"drained {override.words}")
+
+
+def _frozen(view: StateView, now_ms: int) -> str:
+    override = _override(view, OverrideKind.FREEZE, WHOLE_FLEET, now_ms)
+    return "" if override is None else f"frozen {override.words}"
+
+
+def _override(view: StateView, kind: OverrideKind, target: str, now_ms: int) -> Override | None:
+    override = view.overrides.get(override_key(kind, target))
+    return override if override is not None and override.holds(now_ms) else None
 
 
 def _exclusion(

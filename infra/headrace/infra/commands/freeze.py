@@ -1,0 +1,36 @@
+"""`headrace freeze`: keep all weights as they are for a while, with who says so, why and until when."""
+
+import getpass
+
+import click
+import orjson
+
+from headrace.infra.config import Config, config_options
+
+
+@click.command()
+@click.option("--reason", required=True, help="Why; it stands in every snapshot until it ends.")
+@click.option("--for", "duration", metavar="AGE", default="30m", show_default=True, help="For how long: 30m, 2h, 1d.")
+@click.option("--author", help="Who says so. [default: the user's name]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@config_options
+def command(*, config: Config, reason: str, duration: str, author: str | None, as_json: bool) -> None:
+    """Keep all weights as they are until it expires, or `headrace unfreeze` takes it back.
+
+    Snapshots are HELD meanwhile, and say why. Engines that are known to be gone still lose their traffic; nothing is
+    moved for demand, and nothing is shed or let in anew.
+
+    Example: headrace freeze --reason "incident 4711, hands off" --for 1h
+    """
+    from headrace.infra.overrides import publish_override, sound
+    from headrace.infra.weights_tail.since import parse_since
+    from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind
+    from headrace.schemas.plain import to_plain
+    from headrace.solver.clocks import wall_clock_ms
+
+    now_ms = wall_clock_ms()
+    for_ms = now_ms - parse_since(duration, now_ms, "freeze", option="--for", versions=False).at_ms
+    author = author or getpass.getuser()
+    override = sound(Override(OverrideKind.FREEZE, WHOLE_FLEET, author, reason, now_ms, now_ms + for_ms))
+    publish_override(config.kafka, config.topics, override)
+    click.echo(orjson.dumps(to_plain(override)) if as_json else f"all weights are frozen {override.words}")
