@@ -1,81 +1,96 @@
-"""Policies in closed loop on public traces: the table of each, as `headrace replay simulate` prints it.
+"""Replay's speed: engine signals through decode, window and state, columns beside the live fold, in one run.
 
-    python tests/bench/bench_replay.py [--for 120] [--delay 5] [--load 0.65] [--policy lp ...] [--trace azure]
+    python tests/bench/bench_replay.py [engines] [seconds]
 
-Azure's conversation trace ships; Mooncake's and ServeGen's rates are in tests/bench/data. Three regions; an engine dies
-after a third of the run and is back after another sixth. `+` and `-` mark what is better and worse than the first policy
-beyond chance. Below each table: what the score made of the first policy against what the simulated engines showed, and
-how many simulated seconds passed per second.
+Bar: 50,000 canonical engine periods per second and core (process time), states told every five seconds.
 """
 
-import argparse
 import sys
 import time
-from pathlib import Path
+from collections.abc import Sequence
 
-from headrace.infra.fleet.closed_loop import LoopSettings
-from headrace.infra.fleet.scenarios import load_scenario
-from headrace.infra.fleet.script import parse_script
-from headrace.infra.simulate.compare_runs import compared, report_of
-from headrace.infra.simulate.run import SETTLE_S, Plan, simulate
-from headrace.infra.simulate.trace_arrivals import with_trace
-from headrace.infra.traces import read_trace
-from headrace.replay.core.variant import parse_variants
-from headrace.replay.report.document import Origin
-from headrace.replay.report.text_table import table_lines
-from headrace.replay.score.length_spread import spread_of_values
-from headrace.replay.score.settings import ScoreSettings
-from headrace.solver.glop import Glop
-from headrace.solver.settings import SolverSettings
+import numpy as np
 
-DATA = Path(__file__).parent / "data"
-TRACES = {
-    "azure": None,
-    "mooncake": DATA / "mooncake_conversation_blocks.csv.gz",
-    "servegen": DATA / "servegen_model_rates_10min.csv.gz",
-}
-POLICIES = ("proportional:k=0.1", "proportional:k=0.3", "pid", "round_robin", "capacity_weighted", "waterfall", "lp")
+from headrace.replay.core.columnar.engines import ColumnarEngines
+from headrace.replay.core.refold import Refold
+from headrace.schemas.codec import encode
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.signals import Distribution, EngineSignals, EngineStatus, Health, Metric, Vantage
+from headrace.schemas.topics import SIGNALS_ENGINE, TopicSettings, topic_table
+from headrace.streams.core.partitioner import partition_of
+from headrace.streams.settings import StreamsSettings
+
+T0 = 1_700_000_000_000
+TICK_S = 5
+BAR = 50_000
+TOPIC = topic_table(TopicSettings())[SIGNALS_ENGINE]
+MEANS = ((Metric.TTFT, 0.1), (Metric.TBOT, 0.02), (Metric.E2E, 2.0))
 
 
-def run(name: str, file: Path | None, options: argparse.Namespace) -> None:
-    trace = read_trace(name, file)
-    fleet = with_trace(
-        load_scenario("three-regions"), trace, options.load, options.seconds + SETTLE_S + options.delay + 1.0, 1
+def distribution(metric: Metric, mean_s: float, rng: np.random.Generator) -> Distribution:
+    count = int(rng.poisson(8))
+    if not count:
+        return Distribution("llama-3.1-8b", metric, 0, 0.0, None, None, 0, 0, ())
+    seconds = rng.lognormal(np.log(mean_s), 0.5, count)
+    index = np.floor(np.log2(seconds) * 8).astype(int)
+    counts = np.bincount(index - index.min())
+    return Distribution(
+        "llama-3.1-8b",
+        metric,
+        count,
+        float(seconds.sum()),
+        float(seconds.min()),
+        float(seconds.max()),
+        0,
+        int(index.min()),
+        tuple(int(each) for each in counts),
     )
-    third = options.seconds / 3.0
-    faults = parse_script(f"t={third:.0f}s kill engine-b\nt={1.5 * third:.0f}s revive engine-b", fleet.names)
-    spread = spread_of_values(trace.output_tokens, trace.source)
-    plan = Plan(fleet, options.seconds, faults, spread, 1, ScoreSettings())
-    variants = parse_variants(options.policy or POLICIES, (), SolverSettings())
-    lp = Glop(threads=1)
-    started = time.perf_counter()
-    runs = {}
-    for variant in variants:
-        settings = LoopSettings(solver=variant.settings, delay_s=options.delay)
-        runs[variant.name] = simulate(variant.name, plan, settings, lp, lambda _: False)
-        print(".", end="", flush=True, file=sys.stderr)
-    speed = len(variants) * options.seconds / (time.perf_counter() - started)
-    document = report_of(
-        compared(runs, variants, plan.score), runs, variants, lp, Origin(name, trace.source, closed_loop=True)
-    )
-    print(f"\n{trace.source}: {options.load:.0%} of the capacity, signals {options.delay:g} s late")
-    print(*table_lines(document), sep="\n")
-    print(document["calibration"]["sentence"])
-    print(f"{speed:.0f} simulated seconds a second")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
-    parser.add_argument("--for", dest="seconds", type=float, default=120.0)
-    parser.add_argument("--delay", type=float, default=5.0)
-    parser.add_argument("--load", type=float, default=0.65)
-    parser.add_argument("--policy", action="append")
-    parser.add_argument("--trace", action="append", choices=sorted(TRACES))
-    options = parser.parse_args()
-    for name, file in TRACES.items():
-        if options.trace is None or name in options.trace:
-            run(name, file, options)
+def signals(engines: int, seconds: int) -> list[list[RawRecord]]:
+    """Give each tick's records: every engine once a second."""
+    rng = np.random.default_rng(1)
+    status = EngineStatus(Health.HEALTHY, 4, 4, 4, 30.0, 2.0, 0.5)
+    keys = [f"engine-{n:05d}" for n in range(engines)]
+    place = [partition_of(key.encode(), TOPIC.partitions) for key in keys]
+    phase = rng.integers(0, 1000, engines).tolist()
+    offsets = [0] * TOPIC.partitions
+    ticks: list[list[RawRecord]] = []
+    for second in range(seconds):
+        if second % TICK_S == 0:
+            ticks.append([])
+        for n, key in enumerate(keys):
+            start = T0 + 1000 * second + phase[n]
+            told = tuple(distribution(metric, mean, rng) for metric, mean in MEANS)
+            signal = EngineSignals(key, "exporter", Vantage.ENGINE, start, start + 1000, told, status)
+            at = start + 1050
+            ticks[-1].append(RawRecord(TOPIC.name, place[n], offsets[place[n]], at, signal.key, encode(signal)))
+            offsets[place[n]] += 1
+    return ticks
+
+
+def rate(fold: Refold | ColumnarEngines, ticks: Sequence[Sequence[RawRecord]]) -> float:
+    """Give periods per second of process time."""
+    begun = time.process_time()
+    for records in ticks:
+        fold.take(records, None)
+        fold.told()
+    return sum(map(len, ticks)) / (time.process_time() - begun)
+
+
+def main(engines: int = 1000, seconds: int = 60) -> None:
+    ticks = signals(engines, seconds)
+    rules = StreamsSettings()
+    rates = {
+        "live fold, told at ticks": rate(Refold(TOPIC, rules), ticks),
+        "columns": rate(ColumnarEngines(TOPIC, rules), ticks),
+    }
+    peer = rates["live fold, told at ticks"]
+    print(f"{engines} engines, {seconds} s, a tick every {TICK_S} s")
+    print(f"{'':28}{'periods/s a core':>18}{'x live':>8}{'of the bar':>12}")
+    for name, found in rates.items():
+        print(f"{name:28}{found:>18,.0f}{found / peer:>8.1f}{found / BAR:>12.2f}")
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

@@ -13,6 +13,7 @@ sent there all the same is refused.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -111,8 +112,7 @@ class FleetModel:
         capacity = engines.capacity / self._slower
         slow = engines.slowness * self._slower
         backlog = self._carried(engines.count, capacity)
-        full = np.ones(engines.count)
-        wall_ttft, wall_tbot, _, _ = self._read(engines.profiles, full)
+        wall_ttft, wall_tbot, idle_ttft = _ends(engines)
         room = self._queue_per_slot * capacity * slow * (wall_ttft + engines.tokens * wall_tbot)
         arriving = offered * seconds
         served = np.minimum(backlog + arriving, capacity * seconds)
@@ -123,7 +123,6 @@ class FleetModel:
         load = np.where(capacity > 0.0, served / (safe * seconds), 0.0)
         wait_s = np.where(capacity > 0.0, (backlog + after) / (2.0 * safe), 0.0)
         ttft, tbot, beyond, unmeasured = self._read(engines.profiles, np.minimum(load, 1.0))
-        idle_ttft, _, _, _ = self._read(engines.profiles, np.zeros(engines.count))
         self._backlog = after
         return Behaviour(
             load=load,
@@ -161,3 +160,17 @@ class FleetModel:
                 beyond[numbers] = np.where(outside, gap / MS, 0.0)
                 unmeasured[numbers] = outside
         return ttft, tbot, beyond, unmeasured
+
+
+def _ends(engines: Engines) -> tuple[Floats, Floats, Floats]:
+    """Give each engine's TTFT and TBOT at its wall, and its TTFT when idle, in seconds, by its profile."""
+    wall_ttft, wall_tbot, idle_ttft = np.zeros(engines.count), np.zeros(engines.count), np.zeros(engines.count)
+    for profile, numbers in engines.profiles:
+        wall_ttft[numbers], wall_tbot[numbers], idle_ttft[numbers] = _ends_of(profile)
+    return wall_ttft, wall_tbot, idle_ttft
+
+
+@lru_cache(maxsize=4096)
+def _ends_of(profile: LatencyProfile) -> tuple[float, float, float]:
+    ttft_ms, tbot_ms = latency_ms(profile, np.array([0.0, 1.0]))
+    return float(ttft_ms[1]) / MS, float(tbot_ms[1]) / MS, float(ttft_ms[0]) / MS

@@ -9,6 +9,9 @@ window that a fault or a burst has just entered tells of two loads at once. It s
 engine that comes back begins anew. The same for every variant: it is the engine's, not the weights'.
 """
 
+import math
+from collections.abc import Mapping
+
 from headrace.solver.core.problem import Engine, Problem
 from headrace.solver.core.protections.residual import FEWEST, residual
 
@@ -24,6 +27,13 @@ class Slowness:
         self._slow_above = slow_above
         self._factor: dict[str, float] = {}
         self._since_ms: dict[str, int] = {}
+
+    @classmethod
+    def known(cls, factors: Mapping[str, float]) -> "Slowness":
+        """Give factors that are known, as those of a simulated fleet are."""
+        slowness = cls(math.inf)
+        slowness._factor.update(factors)
+        return slowness
 
     def see(self, problem: Problem, now_ms: int) -> None:
         """Read what a tick's problem says of its engines."""

@@ -8,12 +8,15 @@ import click
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from headrace.infra.fleet.scenario import Scenario
     from headrace.infra.fleet.script import Timed
-    from headrace.infra.simulate.run import Plan, SimulatedRun
+    from headrace.infra.simulate.run import Advance, Plan, SimulatedRun
+    from headrace.infra.traces.request_trace import RequestTrace
     from headrace.replay.core.variant import Variant
+
+    Player = Callable[[Variant, Advance], SimulatedRun]
 
 DEFAULT_POLICIES = ("proportional", "lp")
 
@@ -30,6 +33,13 @@ DEFAULT_POLICIES = ("proportional", "lp")
 )
 @click.option("--delay", type=click.FloatRange(0, 600), default=2.0, show_default=True, help="Of signals, seconds.")
 @click.option("--faults", type=click.Path(path_type=Path, dir_okay=False), help="A script: t=60s kill engine-b")
+@click.option(
+    "--by",
+    type=click.Choice(["requests", "flows"]),
+    default="requests",
+    show_default=True,
+    help="Single requests, or rates, for days.",
+)
 @click.option("--scenario", default="three-regions", show_default=True, help="The fleet.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of every draw.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole comparison as JSON.")
@@ -44,6 +54,7 @@ def command(
     load: float,
     delay: float,
     faults: Path | None,
+    by: str,
     scenario: str,
     seed: int,
     as_json: bool,
@@ -72,12 +83,17 @@ def command(
     fleet = load_scenario(scenario)
     timed = _faults(faults, fleet)
     trace = read_trace(form, file)
-    arriving = with_trace(fleet, trace, load, seconds + SETTLE_S + delay + 1.0, seed)
     spread = spread_of_values(trace.output_tokens, f"{trace.source}, output tokens")
-    plan = Plan(arriving, seconds, timed, spread, seed, ScoreSettings())
-    told = f"{trace.source}, at {load:.0%} of the capacity of {scenario}; signals {delay:g} s late"
+    told = f"{trace.source}, as {by}, at {load:.0%} of the capacity of {scenario}; signals {delay:g} s late"
     told += f"; faults of {faults.name}" if faults is not None else ""
-    document = _compared(plan, variants, delay, told)
+    if by == "flows":
+        plan = Plan(fleet, seconds, timed, spread, seed, ScoreSettings())
+        player = _flows(plan, trace, load, delay)
+    else:
+        arriving = with_trace(fleet, trace, load, seconds + SETTLE_S + delay + 1.0, seed)
+        plan = Plan(arriving, seconds, timed, spread, seed, ScoreSettings())
+        player = _requests(plan, delay)
+    document = _compared(plan, variants, player, told)
     page = write_report(document, out)
     if as_json:
         click.echo(orjson.dumps(document))
@@ -99,15 +115,43 @@ def _faults(file: Path | None, fleet: "Scenario") -> "tuple[Timed, ...]":
     return parse_script(text, fleet.names)
 
 
-def _compared(plan: "Plan", variants: "Sequence[Variant]", delay_s: float, told: str) -> "dict[str, Any]":
+def _requests(plan: "Plan", delay_s: float) -> "Player":
     from headrace.infra.fleet.closed_loop import LoopSettings
-    from headrace.infra.simulate.compare_runs import compared, report_of
     from headrace.infra.simulate.run import simulate
+    from headrace.solver.glop import Glop
+
+    lp = Glop(threads=1)
+
+    def play(variant: "Variant", advance: "Advance") -> "SimulatedRun":
+        return simulate(variant.name, plan, LoopSettings(solver=variant.settings, delay_s=delay_s), lp, advance)
+
+    return play
+
+
+def _flows(plan: "Plan", trace: "RequestTrace", load: float, delay_s: float) -> "Player":
+    from headrace.infra.fleet.closed_loop import LoopSettings
+    from headrace.infra.simulate.flow_demand import flow_demand
+    from headrace.infra.simulate.flow_run import simulate_flows
+    from headrace.solver.glop import Glop
+
+    lp = Glop(threads=1)
+
+    def play(variant: "Variant", advance: "Advance") -> "SimulatedRun":
+        step_s = variant.settings.period_ms / 1000.0
+        demand = flow_demand(plan.scenario, trace, load, plan.seconds, step_s)
+        loop = LoopSettings(solver=variant.settings, delay_s=delay_s)
+        return simulate_flows(variant.name, plan, demand, loop, lp, advance)
+
+    return play
+
+
+def _compared(plan: "Plan", variants: "Sequence[Variant]", play: "Player", told: str) -> "dict[str, Any]":
+    from headrace.infra.simulate.compare_runs import compared, report_of
     from headrace.infra.stopping import stop_on_signals
     from headrace.replay.report.document import Origin
     from headrace.solver.glop import Glop
 
-    asked, lp = stop_on_signals(), Glop(threads=1)
+    asked = stop_on_signals()
     runs: dict[str, SimulatedRun] = {}
     with click.progressbar(length=round(plan.seconds) * len(variants), label="simulating", file=sys.stderr) as bar:
         for variant in variants:
@@ -118,9 +162,8 @@ def _compared(plan: "Plan", variants: "Sequence[Variant]", delay_s: float, told:
                 bar.update(round(step_s))
                 return asked()
 
-            loop = LoopSettings(solver=variant.settings, delay_s=delay_s)
-            runs[variant.name] = simulate(variant.name, plan, loop, lp, advance)
+            runs[variant.name] = play(variant, advance)
     complete = len(runs) == len(variants) and all(run.seconds >= plan.seconds for run in runs.values())
     origin = Origin("Policies in closed loop", told, closed_loop=True, complete=complete)
     comparison = compared(runs, variants, plan.score)
-    return report_of(comparison, runs, variants, lp, origin)
+    return report_of(comparison, runs, variants, Glop(threads=1), origin)
