@@ -1,5 +1,6 @@
 """What the integration tests of the streams share: signals to send, a worker to start, and states to compare."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -185,6 +186,8 @@ class Worker:
             stdout=self._out,
             stderr=subprocess.STDOUT,
             cwd=folder,
+            # Not a setting of the worker's.
+            env={name: value for name, value in os.environ.items() if name != "HEADRACE_THOROUGH"},
         )
 
     def wait_until(self, words: str, timeout_s: float = 90.0) -> None:
