@@ -45,7 +45,7 @@ class Lengths:
 
     `after` lengthens them for signals that come late, so that what a phase causes is not counted in the next one; nor
     are the arrivals of a phase's last `TAIL_S`, whose answers come in the next. Before the first signals of demand are
-    there nothing is known of it, and what has queued up by then must have drained when `settle_s` is over.
+    there nothing is known of it, and what has queued up by then must have drained when the run has settled.
     """
 
     settle_s: float = 30.0
@@ -56,7 +56,7 @@ class Lengths:
     def after(self, delay_s: float) -> "Lengths":
         """Give the same for a delay."""
         late = 1.5 * delay_s
-        return Lengths(self.settle_s + 2.0 * delay_s, self.quiet_s, self.failure_s + late, self.shift_s + late)
+        return Lengths(self.settle_s + 4.0 * delay_s, self.quiet_s, self.failure_s + late, self.shift_s + late)
 
     def script(self) -> str:
         """Give the commands of a run."""
