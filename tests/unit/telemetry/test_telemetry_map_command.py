@@ -210,7 +210,7 @@ def test_resets_and_disorder_are_shown() -> None:
     trial = try_mapping(scrapes(), vllm_mapping(), "prom_text")
     assert trial.outcomes["reset"] == 4
     back = try_mapping(reversed(scrapes()[:3]), vllm_mapping(), "prom_text")
-    assert "a series spread over partitions comes out of order" in problems(back)
+    assert "they came out of order; the streams put right what is within streams.grace_ms" in problems(back)
 
 
 def test_a_field_that_is_there_and_always_refused_points_at_the_rejects() -> None:

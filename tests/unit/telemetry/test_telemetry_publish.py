@@ -3,21 +3,26 @@
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from click.testing import CliRunner
 
 from headrace.infra.cli import headrace
+from headrace.infra.state_table import line, rows_of
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.check_signals import check_signal
 from headrace.schemas.codec import decode, must
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.signals import EngineSignals, Health, Metric
+from headrace.schemas.state import LatencyState
+from headrace.streams.core.engine import EngineAccumulator
 from headrace.streams.core.mapping.parse import load_preset
 from headrace.streams.publish.observations import Observations, Observed
 from headrace.streams.publish.publisher import SignalPublisher
 from headrace.streams.publish.scrape import Endpoint
+from headrace.streams.settings import StreamsSettings
 from telemetry_inputs import T0, scrapes
 
 TEXT = scrapes()[0].value or b""
@@ -175,3 +180,16 @@ def test_once_prints_what_would_be_published_and_needs_no_broker(address: str) -
     failed = CliRunner().invoke(headrace, [*arguments[:3], f"{address}/500", *arguments[4:], "--once"])
     assert failed.exit_code == 1
     assert "answers 500" in failed.output
+
+
+def test_the_table_of_states_says_who_is_heard_how_quick_it_is_and_what_is_amiss() -> None:
+    latency = LatencyState("m", Metric.TTFT, 38, 0.107, 0.1, 0.1, 0.239, 0.3)
+    fold = EngineAccumulator("engine-a", StreamsSettings())
+    state = replace(fold.state(), latencies=(latency,), last_signal_ms=T0, filled=("GATEWAY_APART",))
+    (row,) = rows_of(state, T0 + 2_500)
+    assert (row["engine"], row["model"], row["age_s"], row["requests"]) == ("engine-a", "m", 2.5, 38)
+    assert (row["ttft_s"], row["tbot_s"]) == (0.107, None)
+    assert line(row).split() == [
+        *("engine-a", "m", "2.5", "38", "0.107", "0.239", "-", "-", "0"),
+        *("not", "valid:", "NO_SIGNAL_YET;", "GATEWAY_APART"),
+    ]

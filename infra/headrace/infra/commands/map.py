@@ -139,24 +139,20 @@ def _records(config: Config, path: Path | None, topic: str | None, limit: int) -
         return read_records(path, limit)
     from headrace.infra.topic_sample import sample_topic
 
-    return sample_topic(config.kafka, topic or "", limit, timeout_s=30.0)
+    # A series without a key is spread over partitions: in the order of time, as the streams put it.
+    found = sample_topic(config.kafka, topic or "", limit, timeout_s=30.0)
+    return tuple(sorted(found, key=lambda record: (record.timestamp_ms, record.partition, record.offset)))
 
 
 def _mapping(mapping_path: Path | None, preset: str | None) -> "TelemetryMapping":
-    from headrace.schemas.errors import InvalidInputError
-    from headrace.streams.core.mapping.parse import load_preset, parse_mapping
+    from headrace.infra.bridge_sources import read_mapping
+    from headrace.streams.core.mapping.parse import load_preset
 
     if (mapping_path is None) is (preset is None):
         raise click.UsageError("give one of --mapping and --preset")
     if mapping_path is None:
         return load_preset(preset or "")
-    try:
-        document = mapping_path.read_text("utf-8")
-    except OSError as error:
-        raise InvalidInputError(str(mapping_path), (f"cannot be read: {error.strerror}",)) from error
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(str(mapping_path), (f"is no UTF-8 text: {error}",)) from error
-    return parse_mapping(document, str(mapping_path))
+    return read_mapping(mapping_path)
 
 
 def _print_trial(trial: "Trial") -> None:

@@ -1,5 +1,6 @@
-"""`headrace signals`: publish the signals of an engine that publishes none itself."""
+"""`headrace signals`: publish those of an engine that publishes none itself, and see what the streams make of them."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from headrace.infra.nearest_command import NearestGroup
 
 @click.group(cls=NearestGroup)
 def command() -> None:
-    """Publish the signals of engines that publish nothing themselves."""
+    """Publish the signals of engines that publish none themselves, and see what the streams make of signals."""
 
 
 @command.command()
@@ -58,3 +59,27 @@ def publish(
         print_once(endpoint)
     else:
         run_sidecar(config, endpoint, every_s)
+
+
+@command.command()
+@config_options
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def states(*, config: Config, as_json: bool) -> None:
+    """Show the state of every engine as the streams see it; exit status 1 where none is valid.
+
+    Example: headrace signals states
+    """
+    import orjson
+
+    from headrace.infra.state_table import engine_rows, heading, line
+    from headrace.schemas.topics import STATE_ENGINE, topic_table
+
+    rows = engine_rows(config.kafka, topic_table(config.topics)[STATE_ENGINE].name)
+    if not as_json:
+        click.echo(
+            heading() if rows else "no engine has a state: is `headrace streams` running, and `headrace bridge`?"
+        )
+    for row in rows:
+        click.echo(orjson.dumps(row).decode() if as_json else line(row))
+    if not any(row["valid"] == "valid" for row in rows):
+        sys.exit(1)

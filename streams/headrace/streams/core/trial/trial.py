@@ -301,7 +301,10 @@ class _Run:
             yield f"{folded} readings are of more series than limits.max_series: is a label made from user input?"
         late = self._outcomes["out_of_order"]
         if late:
-            yield f"{late} readings are older than their series: a series spread over partitions comes out of order"
+            yield (
+                f"{late} readings are older than their series: they came out of order; the streams put right what is "
+                "within streams.grace_ms"
+            )
 
     def _never(self, name: Field) -> str:
         wanted = [alias.name for rule in self._mapping.rules if rule.field is name for alias in rule.aliases]

@@ -1,0 +1,82 @@
+"""Engine states as they lie in the state topic, as rows for people: who is heard, how quick it is, what is amiss."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.infra.latest import read_latest
+from headrace.schemas.bus.settings import KafkaSettings
+from headrace.schemas.codec import decode
+from headrace.schemas.dead_letters import Rejected
+from headrace.schemas.signals import Metric
+from headrace.schemas.state import EngineState, Invalid
+
+Row = dict[str, Any]
+COLUMNS: Mapping[str, int] = {
+    "engine": 20,
+    "model": 34,
+    "age_s": 7,
+    "requests": 9,
+    "ttft_s": 8,
+    "ttft_p95_s": 11,
+    "tbot_s": 8,
+    "running": 8,
+    "coverage": 9,
+}
+
+
+def engine_rows(kafka: KafkaSettings, topic: str) -> list[Row]:
+    """Give a row for each engine and model, sorted; an engine without latencies has one row.
+
+    Raises:
+        HeadraceError: the topic cannot be read.
+    """
+    now_ms = time.time_ns() // 1_000_000
+    rows: list[Row] = []
+    for record in read_latest(kafka, topic).values():
+        state = decode(EngineState, record.value)
+        if not isinstance(state, Rejected):
+            rows += rows_of(state, now_ms)
+    return rows
+
+
+def line(row: Row) -> str:
+    """Give a row as a line of the table; what was not measured is a dash."""
+    cells = (f"{_cell(row[name]):<{width}}" for name, width in COLUMNS.items())
+    return f"{' '.join(cells)} {row['valid']}{'; ' if row['filled'] else ''}{', '.join(row['filled'])}"
+
+
+def heading() -> str:
+    """Give the table's head."""
+    return " ".join(f"{name:<{width}}" for name, width in COLUMNS.items()) + " state"
+
+
+def rows_of(state: EngineState, now_ms: int) -> list[Row]:
+    """Give a state's rows as of `now_ms`."""
+    common = {
+        "engine": state.engine_id,
+        "age_s": round((now_ms - state.last_signal_ms) / 1000, 1),
+        "running": state.running,
+        "coverage": round(state.coverage, 2),
+        "valid": "valid" if state.invalid is Invalid.NO else f"not valid: {state.invalid}",
+        "filled": list(state.filled),
+    }
+    models = sorted({latency.model for latency in state.latencies}) or [None]
+    return [{**common, "model": model, **_latencies(state, model)} for model in models]
+
+
+def _latencies(state: EngineState, model: str | None) -> Row:
+    own = {latency.metric: latency for latency in state.latencies if latency.model == model}
+    ttft, tbot = own.get(Metric.TTFT), own.get(Metric.TBOT)
+    return {
+        "requests": max((latency.count for latency in own.values()), default=0),
+        "ttft_s": None if ttft is None else ttft.mean_s,
+        "ttft_p95_s": None if ttft is None else ttft.p95_s,
+        "tbot_s": None if tbot is None else tbot.mean_s,
+    }
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
