@@ -137,5 +137,5 @@ async def survives_malformed_http(r: Rig, count: int, seed: int) -> None:
 
     for batch in batched(fuzzed(count, seed), 500):
         await asyncio.gather(*(one(content) for content in batch))
-    await until(lambda: r.gateway.admission.in_flight == 0 and r.metric("connections") == 0)
+    await until(lambda: r.gateway.admission.in_flight == 0 and r.metric("connections") == 0, 30.0)
     assert r.gateway.admission.bodies.reserved == 0

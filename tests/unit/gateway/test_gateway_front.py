@@ -12,7 +12,7 @@ import pytest
 import trustme
 
 from gateway_inputs import GOOD, MODEL, QUICK, Rig, on_loop, rig, say, until
-from gateway_strain import raw, survives_malformed_http
+from gateway_strain import WHOLE, raw, survives_malformed_http
 from headrace.dataplane.settings import DataPlaneSettings, FallbackEngine
 from headrace.infra.gateway.settings import EngineAccess, GatewaySettings, TrustSettings
 from headrace.infra.gateway_engine.behaviour import constant
@@ -149,6 +149,18 @@ def test_a_body_above_the_bound_is_refused_whether_or_not_it_says_so() -> None:
             assert r.gateway.admission.bodies.reserved == 0
 
     on_loop(test)
+
+
+def test_a_body_that_is_no_gzip_is_the_clients_error_and_nobody_elses(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with rig() as r:
+            answer = await raw(r, WHOLE.replace(b"Content-Type", b"Content-Encoding: gzip\r\nX"))
+            assert answer.startswith(b"HTTP/1.1 400 ")
+            assert b"invalid_request" in answer
+            assert r.metric("turned_away_total", cause="invalid_request") == 1
+
+    on_loop(test)
+    assert not caplog.records
 
 
 def test_bodies_together_are_bounded() -> None:

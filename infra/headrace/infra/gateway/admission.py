@@ -60,5 +60,7 @@ class Admission:
                 return await request.read()
         except web.HTTPRequestEntityTooLarge:
             return Refusal.too_large(self._settings.max_body_bytes)
+        except web.RequestPayloadError:
+            return Refusal.bad_request("the body cannot be read: it is not what its headers say")
         except TimeoutError:
             return Refusal(408, "invalid_request_error", "body_timeout", "The body took too long to arrive.")

@@ -7,6 +7,7 @@ has a timer that runs whenever no request is in progress. Above `max_connections
 """
 
 import asyncio
+import logging
 import math
 import ssl
 from collections.abc import Callable
@@ -50,6 +51,10 @@ class Watcher(Protocol):
         ...
 
 
+_SILENT: Final = logging.Logger("headrace.gateway.http", logging.CRITICAL + 1)  # noqa: LOG001 - for nobody to hear
+"""What aiohttp would log is a client's doing (a body that is no gzip), with its bytes; exceptions go to `failed`."""
+
+
 class Connection(web.RequestHandler):
     """A client's connection, with a timer for the time in which no request is in progress."""
 
@@ -60,6 +65,7 @@ class Connection(web.RequestHandler):
             server,
             loop=asyncio.get_running_loop(),
             keepalive_timeout=settings.keepalive_s,
+            logger=_SILENT,
             access_log=None,  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - None is aiohttp's own way to switch it off
             max_line_size=settings.max_header_bytes,
             max_field_size=settings.max_header_bytes,
