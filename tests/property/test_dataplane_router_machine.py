@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import pytest
 from hypothesis import assume, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -300,5 +301,5 @@ class RouterMachine(RuleBasedStateMachine):
         assert {t.engine_id: t.weight_ppm for t in of}[decision.engine_id] > 0
 
 
-TestRouterMachine = RouterMachine.TestCase
+TestRouterMachine = pytest.mark.timeout(3_600)(RouterMachine.TestCase)  # where it is thorough; else it takes seconds
 TestRouterMachine.settings = settings(max_examples=examples(30), stateful_step_count=25, deadline=None)

@@ -44,7 +44,7 @@ class Experience:
             self._count(engine_id, sample.outcome, now_ms)
         elif rejected and (tally := self._tallies.get(engine_id)) is not None:
             self._tallies[engine_id] = taken_back(tally)
-        rejects = rejected and engine_id in self.throttled(now_ms)
+        rejects = rejected and (tally := self._tallies.get(engine_id)) is not None and self._fraction(tally, now_ms) > 0
         before = self._ejections.get(engine_id)
         if before is not None and before.lasts(now_ms):
             return rejects  # answers to what was sent before the ejection are no further evidence
@@ -76,7 +76,10 @@ class Experience:
 
     def throttled(self, now_ms: int) -> dict[str, float]:
         """Give the engines that are asked less, each with the share of sessions that is kept from it."""
-        fractions = {engine: self._fraction(tally, now_ms) for engine, tally in sorted(self._tallies.items())}
+        # Most engines reject nothing, and fading changes no sign: only the others are looked at closer.
+        k = self._settings.throttle_k
+        rejecting = sorted(e for e, tally in list(self._tallies.items()) if tally.requests > k * tally.accepts)
+        fractions = {engine: self._fraction(self._tallies[engine], now_ms) for engine in rejecting}
         return {engine: share for engine, share in fractions.items() if share > 0}
 
     def keep(self, engines: Collection[str]) -> None:

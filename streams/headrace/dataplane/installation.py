@@ -72,6 +72,8 @@ def _install(
         if weights.cluster != cluster:
             continue
         name = (weights.model, weights.request_class)
+        if name in tables:
+            return NotInstalled(NotInstalledReason.INVALID, f"{weights.route} is there twice")
         old = before.get(name)
         if old is not None and old.weights == weights:
             tables[name] = old

@@ -36,6 +36,11 @@ def test_only_routes_that_changed_are_built_again() -> None:
     assert second.tables["n", "default"] is not first.tables["n", "default"]
 
 
+def test_a_route_that_is_there_twice_is_no_snapshot() -> None:
+    m = route_weights(shares(a=1))
+    assert left_aside(Snapshot(snapshot(m).commit, (m, m)), None) is NotInstalledReason.INVALID
+
+
 def test_equal_weights_read_from_other_bytes_count_as_unchanged() -> None:
     first = installed(install(snapshot(route_weights(shares(a=1, b=1))), CLUSTER, SETTINGS, None))
     again = snapshot(route_weights(shares(a=1, b=1)), version=2)
