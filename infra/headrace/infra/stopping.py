@@ -1,6 +1,8 @@
 """SIGTERM and SIGINT as a question a loop asks: the first asks it to end in good order, the second ends it at once."""
 
+import os
 import signal
+import sys
 from collections.abc import Callable
 from types import FrameType
 
@@ -16,3 +18,10 @@ def stop_on_signals() -> Callable[[], bool]:
     signal.signal(signal.SIGTERM, ask)
     signal.signal(signal.SIGINT, ask)
     return lambda: bool(asked)
+
+
+def end_process() -> None:
+    """End a process that has closed all it had open, without the second that taking the interpreter down costs."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(0)

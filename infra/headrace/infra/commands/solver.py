@@ -33,7 +33,7 @@ def command(*, config: Config, log_level: str, shadow: str | None) -> None:
     Example: headrace solver --set solver.period_ms=250
     """
     from headrace.infra.log_lines import open_log
-    from headrace.infra.stopping import stop_on_signals
+    from headrace.infra.stopping import end_process, stop_on_signals
     from headrace.solver.serve import make_shadow, make_worker
 
     log, registry = open_log(log_level), _registry(config)
@@ -45,6 +45,7 @@ def command(*, config: Config, log_level: str, shadow: str | None) -> None:
         (variant,) = parse_variants((shadow,), (), config.solver)
         worker = make_shadow(config.kafka, config.topics, variant.settings, log, registry)
     worker.run(stop_on_signals())
+    end_process()
 
 
 def _registry(config: Config) -> "SchemaSource | None":
