@@ -20,7 +20,7 @@ from thoroughness import THOROUGH
 pytestmark = pytest.mark.apache
 SETTINGS = StreamsSettings()
 ENGINES = [f"engine-{i}" for i in range(6)]
-ROUNDS = 10 if THOROUGH else 2
+ROUNDS = 5 if THOROUGH else 2
 
 
 class Flow:

@@ -10,7 +10,7 @@ YOUNG, MIDDLE, OLD = 20_000, 10, 10
 
 
 def settle_memory() -> None:
-    """Collect once, set aside what is left, and collect seldom from then on; what is set aside is never freed."""
+    """Collect once, set aside what is left, and collect seldom from then on: cycles in what is set aside stay."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG, MIDDLE, OLD)
