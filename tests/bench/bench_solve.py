@@ -13,7 +13,7 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,15 +21,20 @@ import numpy as np
 from ortools.linear_solver import pywraplp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from headrace.solver.core.linear import LinearProgram, Method, Solution
+from headrace.solver.core.linear import Failed, LinearProgram, Method, Solution
 from headrace.solver.core.problem import Problem
 from headrace.solver.core.program.curves import curves_of
-from headrace.solver.core.program.layout import Layout, lay_out
+from headrace.solver.core.program.hubs import Hubs, hubs_of
+from headrace.solver.core.program.layout import Floats, Layout, lay_out
+from headrace.solver.core.program.optimum import optimum, solve_all
+from headrace.solver.core.program.price_guess import guess_prices, prices_before
 from headrace.solver.core.program.program import components_of, costs_of
+from headrace.solver.core.program.sifting import sift
+from headrace.solver.core.program.verify import kkt_problem
 from headrace.solver.core.tick import TickStamp, solve_tick
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
-from solver_problems import engine, highs_objective, problem, profile, row
+from solver_problems import coupled_fleet, engine, highs_objective, problem, profile, row
 
 
 def fleet(size: argparse.Namespace, dice: np.random.Generator) -> Problem:
@@ -112,13 +117,22 @@ def monolith(layout: Layout, settings: SolverSettings) -> float:
     return objective.Value()
 
 
+def bar(name: str, ratio: float, least: float) -> None:
+    """Print a ratio beside what it has to be."""
+    print(f"    {name}: {ratio:.2f} times, bar {least:g}: {'met' if ratio >= least else 'MISSED'}")
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser()
     for name, default in (("clusters", 100), ("engines", 3000), ("models", 50), ("sites", 20), ("repeats", 5)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--no-monolith", action="store_true")
+    parser.add_argument("--coupled", action="store_true")
     size = parser.parse_args()
+    if size.coupled:
+        coupled(size)
+        return
     settings, glop = SolverSettings(), Glop()
     p = fleet(size, np.random.default_rng(7))
     first = solve_tick(p, None, settings, glop, TickStamp(1, 1, 0))
@@ -150,19 +164,80 @@ def main() -> None:
     layout = lay_out(p, None)
     curves = curves_of(layout, settings)
     programs = [c.program for c in components_of(layout, curves, costs_of(layout, curves, settings.move_price_ms))]
-    line("GLOP, reduced, bulk sparse, 2 threads", *timed(size.repeats, lambda: glop.solve(programs, Method.DUAL)))
-    line("GLOP, reduced, bulk sparse, 1 thread", *timed(size.repeats, lambda: Glop(1).solve(programs, Method.DUAL)))
-    line("HiGHS, reduced, 1 thread", *timed(min(size.repeats, 2), lambda: [highs_objective(q) for q in programs]))
+    two = timed(size.repeats, lambda: glop.solve(programs, Method.DUAL))
+    one = timed(size.repeats, lambda: Glop(1).solve(programs, Method.DUAL))
+    highs = timed(min(size.repeats, 2), lambda: [highs_objective(q) for q in programs])
+    line("GLOP, reduced, bulk sparse, 2 threads", *two)
+    line("GLOP, reduced, bulk sparse, 1 thread", *one)
+    line("HiGHS, reduced, 1 thread", *highs)
+    bar("2 threads over 1, best", one[1] / two[1], 1.5)
+    bar("HiGHS over GLOP on one thread, best", highs[1] / one[1], 1.0)
+    costs = costs_of(layout, curves, settings.move_price_ms)
+    plan = timed(size.repeats, lambda: optimum(layout, curves, costs, glop, settings.sift_above))
+    line("this solver, programs built, solved and proved", *plan)
     ours = objective(glop, programs)
     theirs = sum(highs_objective(q) for q in programs)
     print(f"    objectives {ours:.6f} and {theirs:.6f}: apart by {abs(ours / theirs - 1):.1e}")
     if not size.no_monolith:
         values: list[float] = []
-        line(
-            "pywraplp, engine by engine, object by object", *timed(1, lambda: values.append(monolith(layout, settings)))
-        )
+        slow = timed(1, lambda: values.append(monolith(layout, settings)))
+        line("pywraplp, engine by engine, object by object", *slow)
         print(f"    objectives {ours:.6f} and {values[0]:.6f}: apart by {abs(ours / values[0] - 1):.1e}")
+        bar("monolith over this solver, best", slow[1] / plan[1], 40.0)
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB, of everything above")
+
+
+def coupled(size: argparse.Namespace) -> None:
+    """Print the table of the coupled fleet."""
+    p = coupled_fleet(size.clusters, size.engines, size.models, seed=7, sites=size.sites)
+    settings, glop = SolverSettings(), Glop(1, limit_s=900.0)
+    layout = lay_out(p, None)
+    curves = curves_of(layout, settings)
+    costs = costs_of(layout, curves, settings.move_price_ms)
+    start = time.process_time()
+    hubs = hubs_of(layout, curves, costs)
+    took = sifted(hubs, prices_before(layout), glop, start, "sifted, cold")
+    first = solve_tick(p, None, settings, glop, TickStamp(1, 1, 0))
+    later = lay_out(noisy(p, np.random.default_rng(8)), first.snapshot)
+    start = time.process_time()
+    sifted(
+        hubs_of(later, curves, costs_of(later, curves, settings.move_price_ms)),
+        prices_before(later),
+        glop,
+        start,
+        "sifted, 3 % noise",
+    )
+    start = time.process_time()
+    (component,) = components_of(layout, curves, costs)
+    print(
+        f"{component.program.size[1]} columns, {component.program.size[0]} rows, {len(hubs.arcs.tail)} arcs with hubs"
+    )
+    value = objective(glop, [component.program])
+    whole = time.process_time() - start
+    print(f"{'GLOP, the whole program':48} {whole * 1000:9.0f} ms CPU, objective {value:.6f}")
+    print(f"sifting is {whole / took:.1f} times as fast; bar: optimal in 2 s where the whole takes 15, 7.5 times")
+
+
+def sifted(hubs: Hubs, before: Floats, glop: Glop, start: float, name: str) -> float:
+    """Sift, and print when the first answer was there and how good it was; gives CPU seconds."""
+    found: list[float] = []
+
+    def solve(programs: Sequence[LinearProgram]) -> Sequence[Solution] | Failed:
+        outcome = solve_all(programs, glop)
+        found.append(time.process_time() - start)
+        return outcome if isinstance(outcome, Failed) else outcome[0]
+
+    answer = sift(hubs, guess_prices(hubs, before), solve)
+    if isinstance(answer, Failed):
+        raise SystemExit(answer.reason)
+    problem = kkt_problem(hubs.arcs.program(), Solution(answer.values, answer.prices, answer.values))
+    took = time.process_time() - start
+    value = float(np.sum(hubs.arcs.cost * answer.values))
+    print(
+        f"{name:48} {took * 1000:9.0f} ms CPU, objective {value:.6f}, {answer.rounds} programs, "
+        f"the first after {found[0] * 1000:.0f} ms; {'proved' if problem is None else problem}"
+    )
+    return took
 
 
 def objective(glop: Glop, programs: list[LinearProgram]) -> float:

@@ -33,7 +33,8 @@ class SolverSettings:
         move_price_ms: price of moving a request off its warm KV cache, ms per request.
         stay_within: previous weights stand where the best answer is better by less than this, relative; 0 for never.
         segments: chords per engine's latency curve; columns are per group of equal engines, so many cost little.
-        sift_above: a program of more pairs of route and pool than this is sifted: solved exactly, few columns at a time.
+        anchors: loads, where the previous weights put a curve's engines, at which chords are placed anew; 0 for none.
+        sift_above: a program of more pairs of route and pool than this is sifted: solved exactly, few at a time.
         engine_cost: `convex` counts network and engine latency; `none` the network alone, within hard capacity.
         ageing_after_ms: silence after which an engine's usable capacity begins to fade.
         expired_after_ms: silence after which an engine is excluded as STALE.
@@ -81,6 +82,7 @@ class SolverSettings:
     move_price_ms: Annotated[float, Ge(0), Le(10_000)] = 30.0
     stay_within: Annotated[float, Ge(0), Le(0.1)] = 0.005
     segments: Annotated[int, Ge(2), Le(64)] = 24
+    anchors: Annotated[int, Ge(0), Le(16)] = 0
     sift_above: Annotated[int, Ge(0), Le(1_000_000_000)] = 50_000
     engine_cost: Literal["convex", "none"] = "convex"
     ageing_after_ms: Annotated[int, Ge(500)] = 5_000

@@ -12,6 +12,8 @@ from headrace.solver.core.problem import Problem
 from headrace.solver.core.profile.hull import lower_hull
 from headrace.solver.core.profile.load_cost import FREE, latency_ms, load_cost
 from headrace.solver.core.profile.segments import segments_of
+from headrace.solver.core.program.curves import anchors_of
+from headrace.solver.core.program.layout import lay_out
 from headrace.solver.core.tick import TickStamp, solve_tick
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
@@ -122,6 +124,36 @@ def test_the_default_number_of_chords_costs_less_than_one_percent_on_a_curve_of_
     assert max(regret) < 0.01
     assert float(np.mean(regret)) < 0.003
     assert all(bound <= fine[seed] * (1 + 1e-9) for bound, seed in lowest)
+
+
+def test_chords_anchored_at_the_last_load_leave_a_fifth_of_a_percent() -> None:
+    def gap(seed: int, anchors: int) -> float:
+        settings = SolverSettings(stay_within=0.0, move_price_ms=0.0, anchors=anchors)
+        tick = solve_tick(random_fleet(seed), None, settings, Glop(threads=1), TickStamp(1, 1, 0))
+        for version in (2, 3):
+            tick = solve_tick(random_fleet(seed), tick.snapshot, settings, Glop(threads=1), TickStamp(1, version, 0))
+        assert tick.record.gap is not None
+        return tick.record.gap
+
+    free, anchored = ([gap(seed, anchors) for seed in range(8)] for anchors in (0, 4))
+    # On a curve of one to thirty, by the certificate; the mean, since one fleet of the eight is at its wall.
+    assert float(np.mean(anchored)) <= 0.002
+    assert float(np.mean(anchored)) < float(np.mean(free)) / 2
+
+
+def test_anchors_are_knots_and_stand_where_the_previous_weights_put_the_engines() -> None:
+    fleet, settings = random_fleet(1), SolverSettings(anchors=2)
+    first = solve_tick(fleet, None, settings, Glop(threads=1), TickStamp(1, 1, 0))
+    assert anchors_of(lay_out(fleet, None), 2) == {}
+    layout = lay_out(fleet, first.snapshot)
+    (anchors,) = anchors_of(layout, 2).values()
+    assert len(anchors) == 6
+    loads = sorted(t.utilisation or 0.0 for r in first.snapshot.routes for t in r.targets)
+    assert loads[0] - 0.03 <= anchors[0] <= anchors[-1] <= loads[-1] + 0.03
+    chords = segments_of(load_cost(queueing(0.97)), 8, None, anchors)
+    assert set(anchors) <= set(chords.knots.tolist())
+    assert (np.diff(chords.slopes) > 0).all()
+    assert segments_of(FREE, 8, None, anchors).knots.tolist() == [0.0, 1.0]
 
 
 def test_the_lower_hull_keeps_the_corners_below() -> None:

@@ -74,7 +74,7 @@ _RULES = (
     "retry_load_high",
 )
 """Settings that decide about weights, beside the classes; the worker's own are not among them."""
-_LATER_RULES = ("sift_above",)
+_LATER_RULES = ("sift_above", "anchors")
 """Settings that came later; they count only where they are not as they were before they came."""
 
 

@@ -162,6 +162,8 @@ class RouteWriter:
             return False
         if old.sentence.endswith(DEMAND_HELD) != asked.demand_held:
             return False
-        return self._fallbacks.is_still(row, old.fallback) and [(x.engine_id, x.reason) for x in old.excluded] == [
+        if (old.excluded or excluded) and [(x.engine_id, x.reason) for x in old.excluded] != [
             (x.engine_id, x.reason) for x in excluded
-        ]
+        ]:
+            return False
+        return self._fallbacks.is_still(row, old.fallback)

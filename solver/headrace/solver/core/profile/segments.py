@@ -35,17 +35,23 @@ class Segments:
         return np.diff(self.knots)
 
 
-def segments_of(cost: LoadCost, count: int, must_have: float | None = None) -> Segments:
-    """Give at most `count` chords of a curve, and one more for `must_have`.
+def segments_of(
+    cost: LoadCost, count: int, must_have: float | None = None, anchors: tuple[float, ...] = ()
+) -> Segments:
+    """Give at most `count` chords of a curve, and one more for `must_have` and each of `anchors`.
 
     Args:
         cost: the curve; any shape.
         count: at least 1. Neighbours of equal slope are joined, so a straight curve gives one.
         must_have: a load that must be a knot, such as the edge of the headroom.
+        anchors: loads that are to be knots, rising; those that crowd another knot take its place.
     """
     grid = np.unique(np.concatenate((np.linspace(0.0, 1.0, GRID + 1), cost.knots)))
     hull_u, hull_l = lower_hull(grid, cost.value(grid))
     knots = _place(hull_u, hull_l, count)
+    if anchors and len(knots) > 2:
+        far = np.abs(knots[1:-1, None] - np.array(anchors)).min(axis=1) >= 1.0 / GRID
+        knots = np.unique(np.concatenate(([0.0, 1.0], knots[1:-1][far], anchors)))
     if must_have is not None and 0.0 < must_have < 1.0:
         near = (np.abs(knots - must_have) < 1.0 / GRID) & (knots > 0.0) & (knots < 1.0)
         knots = np.unique(np.append(knots[~near], must_have))
