@@ -2,6 +2,7 @@
 
 import asyncio
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,3 +100,11 @@ def test_a_broker_that_does_not_answer_leaves_the_lag_as_it_was(monkeypatch: pyt
     assert (value(meter, "lag_signals", topic="signals.engine") or 0) >= 26
     assert value(meter, "partitions", topic="signals.engine") == 1
     assert value(meter, "partitions", topic="signals.demand") == 0
+
+
+def test_the_page_about_the_worker_has_the_table_row_by_row() -> None:
+    lines = (Path(__file__).parents[3] / "infra/docs/streams.md").read_text("utf-8").splitlines()
+    for row in TABLE:
+        labels = ", ".join(f"`{label}`" for label in row.labels)
+        assert f"| `{row.name}` | {labels + ' ' if labels else ''}| {row.says} |" in lines
+    assert sum(line.startswith("| `") for line in lines) == len(TABLE)
