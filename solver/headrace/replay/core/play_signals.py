@@ -8,7 +8,7 @@ For ranges without recorded ticks, for other smoothing, and for a shorter period
 exact: it knows what the solver had read at each of them, and this does not.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -38,7 +38,7 @@ class Fold(Protocol):
         """Take up recorded states."""
         ...
 
-    def take(self, records: Iterable[RawRecord], fleet: "set[bytes] | None") -> None:
+    def take(self, records: Iterable[RawRecord], fleet: Container[bytes] | None) -> None:
         """Fold records."""
         ...
 

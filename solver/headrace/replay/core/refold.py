@@ -19,6 +19,7 @@ from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import Topic
 from headrace.streams.core.admission import admit
 from headrace.streams.core.keyed import KINDS, Accumulator
+from headrace.streams.core.window import Outcome
 from headrace.streams.settings import StreamsSettings
 
 
@@ -50,14 +51,18 @@ class Refold:
             accumulator = self._accumulators.get(key)
             if accumulator is None:
                 accumulator = self._accumulators[key] = self._kind.begin(signal, self._settings)
-            accumulator.apply(signal, record.offset, record.timestamp_ms)
-            self._touched[key] = accumulator
+            if accumulator.apply(signal, record.offset, record.timestamp_ms) is not Outcome.DUPLICATE:
+                self._touched[key] = accumulator
 
     def told(self) -> Mapping[bytes, State]:
         """Give the states of the keys that were touched since the last time, without their panes."""
         states: dict[bytes, Any] = {key: replace(each.state(), panes=b"") for key, each in self._touched.items()}
         self._touched.clear()
         return states
+
+    def adopt(self, key: bytes, accumulator: Accumulator) -> None:
+        """Go on from an accumulator that was filled elsewhere; it counts as touched."""
+        self._accumulators[key] = self._touched[key] = accumulator
 
     def forget(self, key: bytes) -> None:
         """Drop a key: its engine left the fleet, and comes back as a new one."""

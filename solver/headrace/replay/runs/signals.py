@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import cast
 
+from headrace.replay.core.columnar.engines import ColumnarEngines
 from headrace.replay.core.history import HistoryError
 from headrace.replay.core.merge import merged
 from headrace.replay.core.play_signals import SETTLE_MS, Fold, SignalsView, play_signals
@@ -15,7 +16,7 @@ from headrace.replay.sources.folder import HistoryFolder
 from headrace.schemas.check_state import State
 from headrace.schemas.codec import SchemaSource, decode
 from headrace.schemas.dead_letters import Rejected
-from headrace.schemas.topics import FLEET, PROFILES, STATE_OF
+from headrace.schemas.topics import FLEET, PROFILES, SIGNALS_ENGINE, STATE_OF
 from headrace.schemas.weights import Snapshot
 from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.glop import Glop
@@ -39,6 +40,7 @@ def signals_played(
     if not roles:
         raise HistoryError("the range holds no signals, so there is nothing to fold anew")
     folds: dict[str, Fold] = {role: Refold(history.topics[role], streams, registry) for role in STATE_OF}
+    folds[SIGNALS_ENGINE] = ColumnarEngines(history.topics[SIGNALS_ENGINE], streams, registry)
     seen = SignalsView(history.topics, folds, StateFold(history.topics, registry))
     for role in STATE_OF:
         seen.begin(role, _standing(history, role, registry))
@@ -66,7 +68,7 @@ def _standing(history: HistoryFolder, role: str, registry: SchemaSource | None) 
             if record.value is None:
                 states.pop(record.key, None)
                 continue
-            found: Any = decode(topic.record, record.value, record.headers, registry)
+            found = cast("State | Rejected", decode(topic.record, record.value, record.headers, registry))
             if not isinstance(found, Rejected):
                 states[record.key] = found
     return states

@@ -1,0 +1,158 @@
+"""Reads the same field of many Avro bodies at once: one position a body, moved along together.
+
+    long, int, enum   zig-zag varint        string   length, bytes        double   8 bytes, little-endian
+    union             branch as a varint    array    count, items, 0      (one block, as fastavro writes it)
+
+Hostile bytes: a body whose position leaves its end is marked and stays there; nothing is read beyond the padding.
+Source: Avro specification, "Binary Encoding".
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bytes = npt.NDArray[np.uint8]
+Marks = npt.NDArray[np.bool_]
+
+PADDING = 32
+_MORE = 0x80
+_LONGEST = 70
+_EIGHT = np.arange(8)
+_SEEN = 1 << 32
+_ALONE: Ints = np.array([_SEEN if byte >= _MORE or byte & 1 else byte >> 1 for byte in range(256)], dtype=np.int64)
+
+
+class Cursor:
+    """Positions in the bodies of N messages. Every method reads for the messages `of`, and moves them on."""
+
+    def __init__(self, values: Sequence[bytes], skip: int) -> None:
+        lengths = np.array([len(value) for value in values], dtype=np.int64)
+        self.buffer: Bytes = np.frombuffer(b"".join(values) + bytes(PADDING), dtype=np.uint8)
+        self.end: Ints = np.cumsum(lengths)
+        self.at: Ints = np.minimum(self.end - lengths + skip, self.end)
+        self.sound: Marks = lengths > skip
+        # What the bytes before a place add up to, each as a varint of its own: an array of small counts, as nearly all
+        # are, is summed by two look-ups. A byte that is none, or is below 0, adds so much that it is seen.
+        self._sum: Ints = np.zeros(len(self.buffer) + 1, dtype=np.int64)
+        np.cumsum(_ALONE[self.buffer], out=self._sum[1:])
+
+    def longs(self, of: Ints) -> Ints:
+        """Read a long, an int or an enum's number."""
+        at = self.at[of]
+        values, at = self._varints(at)
+        self._move(of, at)
+        return values
+
+    def doubles(self, of: Ints) -> Floats:
+        """Read a double."""
+        at = self.at[of]
+        raw = np.ascontiguousarray(self.buffer[at[:, None] + _EIGHT])
+        self._move(of, at + 8)
+        return raw.view("<f8")[:, 0].astype(np.float64)
+
+    def maybe_doubles(self, of: Ints) -> Floats:
+        """Read null or a double; NaN for null. A double that is not finite marks its message."""
+        there = self._branch(of)
+        values = np.full(len(of), np.nan)
+        read = self.doubles(of[there])
+        self.sound[of[there][~np.isfinite(read)]] = False
+        values[there] = read
+        return values
+
+    def maybe_longs(self, of: Ints) -> tuple[Ints, Marks]:
+        """Read null or an int: values, and whether there is one."""
+        there = self._branch(of)
+        values = np.zeros(len(of), dtype=np.int64)
+        values[there] = self.longs(of[there])
+        return values, there
+
+    def branches(self, of: Ints) -> Marks:
+        """Read a union of null and something: whether there is something, which is still to be read."""
+        return self._branch(of)
+
+    def strings(self, of: Ints) -> tuple[Ints, Ints]:
+        """Pass over a string; give where its bytes begin and end."""
+        length = self.longs(of)
+        start = self.at[of]
+        self.sound[of[length < 0]] = False
+        self._move(of, start + np.maximum(length, 0))
+        return start, self.at[of]
+
+    def long_arrays(self, of: Ints) -> tuple[Ints, Ints, Ints]:
+        """Read arrays of longs: how many, their sum, and the least; 0 of an empty one."""
+        count = self.longs(of)
+        self.sound[of[count < 0]] = False
+        # Every item takes a byte at least: a larger count is no array of this body.
+        count = np.where(self.sound[of], np.minimum(np.maximum(count, 0), self.end[of] - self.at[of]), 0)
+        least = np.zeros(len(of), dtype=np.int64)
+        start = self.at[of]
+        total = self._sum[start + count] - self._sum[start]
+        small = total < _SEEN
+        self._move(of[small], (start + count)[small])
+        large = np.flatnonzero(~small)
+        if len(large):
+            total[large], least[large] = self._items(of[large], count[large])
+        self._close(of[count > 0])
+        return count, total, least
+
+    def close_arrays(self, of: Ints) -> None:
+        """Read the end of an array that had items: a block of 0; another block marks its message."""
+        self._close(of)
+
+    def text(self, start: int, end: int) -> bytes:
+        """Give the bytes between two positions."""
+        return self.buffer[start:end].tobytes()
+
+    def _items(self, of: Ints, count: Ints) -> tuple[Ints, Ints]:
+        """Read `count` varints of each, all at once: an item ends where a byte has no further one behind it."""
+        first = self.at[of]
+        low, high = int(first.min()), int(self.end[of].max())
+        ends = np.flatnonzero(self.buffer[low:high] < _MORE) + low
+        rank = np.searchsorted(ends, first)
+        last = rank + count - 1
+        broken = last >= len(ends)
+        self.sound[of[broken]] = False
+        last = np.minimum(last, len(ends) - 1)
+        begin = np.repeat(np.cumsum(count) - count, count)
+        number = np.arange(int(count.sum())) - begin + np.repeat(rank, count)
+        item_end = ends[np.minimum(number, len(ends) - 1)]
+        starts = np.concatenate(([0], item_end[:-1] + 1))
+        heads = np.cumsum(count) - count
+        starts[heads] = first
+        values, _ = self._varints(starts)
+        self._move(of, ends[last] + 1)
+        return np.add.reduceat(values, heads), np.minimum.reduceat(values, heads)
+
+    def _close(self, of: Ints) -> None:
+        self.sound[of[self.longs(of) != 0]] = False
+
+    def _branch(self, of: Ints) -> Marks:
+        branch = self.longs(of)
+        self.sound[of[(branch != 0) & (branch != 1)]] = False
+        there: Marks = branch == 1
+        return there
+
+    def _varints(self, at: Ints) -> tuple[Ints, Ints]:
+        byte = self.buffer[at]
+        value = (byte & 0x7F).astype(np.uint64)
+        at = at + 1
+        more = np.flatnonzero(byte >= _MORE)
+        shift = 7
+        while len(more) and shift < _LONGEST:
+            byte = self.buffer[np.minimum(at[more], len(self.buffer) - 1)]
+            value[more] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
+            at[more] += 1
+            more = more[byte >= _MORE]
+            shift += 7
+        signed = (value >> np.uint64(1)).astype(np.int64) ^ -(value & np.uint64(1)).astype(np.int64)
+        return signed, at
+
+    def _move(self, of: Ints, at: Ints) -> None:
+        """Go to new positions; a message that leaves its body is marked, and goes no further."""
+        end = self.end[of]
+        beyond = at > end
+        self.sound[of[beyond]] = False
+        self.at[of] = np.where(beyond, end, at)

@@ -1,0 +1,261 @@
+"""All that a state says of a regular engine, by row: its window, its last status, and how far it was read."""
+
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from headrace.replay.core.columnar.cursor import Floats, Ints, Marks
+from headrace.replay.core.columnar.signals import HEALTHS, METRICS, Columns
+from headrace.replay.core.columnar.windows import NOWHERE, Windows
+from headrace.schemas.signals import EngineStatus, Metric
+from headrace.schemas.state import EngineState, Invalid, LatencyState
+from headrace.streams.core.completions import COVERED, RECENT_MS
+from headrace.streams.core.engine import EngineAccumulator
+from headrace.streams.core.engine_pane import EnginePane
+from headrace.streams.core.engine_telling import STATUS_HELD
+from headrace.streams.core.series import Entry
+from headrace.streams.core.smoothing import Smoothed
+from headrace.streams.settings import StreamsSettings
+
+MAX_SERIES = 60
+"""Series that the arrays have room for, over all engines; an engine with others is the live fold's."""
+
+
+class Rows:
+    """Engines by row. `key` is the Kafka key of each."""
+
+    def __init__(self, settings: StreamsSettings) -> None:
+        self.settings = settings
+        self.windows = Windows(settings)
+        self.key: list[bytes] = []
+        self.applied: Ints = np.full(64, -1)
+        self._times: Ints = np.zeros(64, dtype=np.int64)
+        self._status_end_ms: Ints = np.full(64, -1)
+        self._health: Ints = np.zeros(64, dtype=np.int64)
+        self._numbers: Floats = np.full((64, 6), np.nan)
+        self._late: Ints = np.zeros(64, dtype=np.int64)
+
+    def add(self, key: bytes) -> int:
+        """Give a new engine its row."""
+        e = len(self.key)
+        self.key.append(key)
+        self.windows.grow(e + 1, self.windows.series)
+        if e >= len(self.applied):
+            for name in ("applied", "_times", "_status_end_ms", "_health", "_numbers", "_late"):
+                old = getattr(self, name)
+                setattr(self, name, np.concatenate((old, np.empty_like(old))))
+        self._reset(e)
+        return e
+
+    def clear(self, e: int) -> None:
+        """Empty a row; it is not used again."""
+        self.windows.clear(e)
+        self._reset(e)
+
+    def apply(self, e: Ints, of: tuple[Ints, Ints, Ints], columns: Columns) -> None:
+        """Fold one message each of engines: `of` are the messages, and their records' offsets and times."""
+        message, offsets, times = of
+        windows = self.windows
+        windows.grow(len(self.key), min(MAX_SERIES, len(columns.models) * len(METRICS)))
+        windows.apply(e, columns.start_ms[message], columns.end_ms[message])
+        row = np.full(len(columns.regular), -1)
+        row[message] = e
+        some = np.flatnonzero(row[columns.message] >= 0)
+        series = columns.model[some] * len(METRICS) + columns.metric[some]
+        windows.enter(row[columns.message[some]], series, columns.count[some], columns.sum_s[some])
+        self.applied[e], self._times[e] = offsets, times
+        there = columns.has_status[message]
+        with_status, said = e[there], message[there]
+        self._status_end_ms[with_status] = columns.end_ms[said]
+        self._health[with_status] = columns.health[said]
+        for n, (values, known) in enumerate(columns.replicas):
+            self._numbers[with_status, n] = np.where(known[said], values[said], np.nan)
+        self._numbers[with_status, 3:] = columns.gauges[:, said].T
+        windows.close(e)
+
+    def states(self, keys: Mapping[int, bytes], models: list[bytes]) -> Iterator[tuple[bytes, EngineState]]:
+        """Give the states of rows, by key."""
+        if not keys:
+            return
+        e = np.array(sorted(keys), dtype=np.int64)
+        w = self.windows
+        slots, there = w.ordered(e)
+        rows = e[:, None]
+        covered = np.where(there, w.cover_to[rows, slots] - w.cover_from[rows, slots], 0)
+        count, sum_s = np.zeros((len(e), w.series), dtype=np.int64), np.zeros((len(e), w.series))
+        for pane in range(w.grid.count):
+            some = there[:, pane][:, None]
+            count += np.where(some, w.count[e, : w.series, slots[:, pane]], 0)
+            sum_s += np.where(some, w.sum_s[e, : w.series, slots[:, pane]], 0.0)
+        smoothed = w.smoothed(e)
+        finished = self._finished(e, slots, there, covered)
+        order = _order(models, w.series)
+        for n, row in enumerate(e.tolist()):
+            latencies = tuple(_latencies(w.known[row], order, (count[n], sum_s[n]), (smoothed[0][n], smoothed[1][n])))
+            yield keys[row], self._state(row, latencies, int(covered[n].sum()), finished[n])
+
+    def holds(self, accumulator: EngineAccumulator, models: list[bytes]) -> bool:
+        """Say whether an accumulator can be a row: nothing in it that the arrays have no place for."""
+        for series in accumulator.series:
+            model = series.model.encode()
+            number = models.index(model) if model in models else len(models)
+            if number * len(METRICS) + METRICS.index(series.metric) >= MAX_SERIES:
+                return False
+        plain = accumulator.ledger is None and not accumulator.dropped
+        thinned = any(entry.thinned for pane in accumulator.window.panes.values() for entry in pane.entries.values())
+        return plain and not thinned and all(len(pane.cover) <= 1 for pane in accumulator.window.panes.values())
+
+    def load(self, e: int, accumulator: EngineAccumulator, models: list[bytes]) -> None:
+        """Fill a row with what an accumulator holds."""
+        w, progress = self.windows, accumulator.window.progress
+        if progress.watermark_ms is None:
+            self.applied[e] = progress.applied_offset
+            return
+        for series in accumulator.series:
+            if series.model.encode() not in models:
+                models.append(series.model.encode())
+        w.grow(len(self.key), min(MAX_SERIES, len(models) * len(METRICS)))
+        number = [models.index(s.model.encode()) * len(METRICS) + METRICS.index(s.metric) for s in accumulator.series]
+        w.watermark_ms[e] = progress.watermark_ms
+        w.open_from[e] = NOWHERE if accumulator.window.open_from is None else accumulator.window.open_from
+        w.period_ms[e] = accumulator.period_ms or 0
+        for s, series in zip(number, accumulator.series, strict=True):
+            w.known[e, s] = True
+            if series.base is not None:
+                w.base[e, s], w.base_ms[e, s] = series.base
+        for index, pane in accumulator.window.panes.items():
+            slot = index % w.grid.count
+            w.held[e, slot] = index
+            if pane.cover:
+                w.cover_from[e, slot], w.cover_to[e, slot] = pane.cover[0]
+                w.covered_to[e] = max(int(w.covered_to[e]), pane.cover[0][1])
+            for n, entry in pane.entries.items():
+                w.count[e, number[n], slot], w.sum_s[e, number[n], slot] = entry.observations, entry.sum_s
+        self.applied[e], self._times[e] = progress.applied_offset, progress.signal_timestamp_ms
+        self._late[e], self._status_end_ms[e] = progress.late, accumulator.status_end_ms
+        status = accumulator.status
+        self._health[e] = HEALTHS.index(status.health)
+        told = (status.replicas_desired, status.replicas_ready, status.replicas_reporting)
+        gauges = (status.running, status.waiting, status.kv_usage)
+        self._numbers[e] = [np.nan if value is None else value for value in (*told, *gauges)]
+
+    def accumulator(self, e: int, models: list[bytes]) -> EngineAccumulator:
+        """Give a row as the live fold's accumulator; its histograms are empty."""
+        w = self.windows
+        made = EngineAccumulator(self.key[e].decode(), self.settings)
+        progress = made.window.progress
+        progress.applied_offset = int(self.applied[e])
+        if w.watermark_ms[e] == NOWHERE:
+            return made
+        progress.watermark_ms, progress.signal_timestamp_ms = int(w.watermark_ms[e]), int(self._times[e])
+        progress.late, made.window.open_from = int(self._late[e]), int(w.open_from[e])
+        made.period_ms, made.status_end_ms = int(w.period_ms[e]), int(self._status_end_ms[e])
+        made.status = self._status(e)
+        numbers: dict[int, int] = {}
+        for s in np.flatnonzero(w.known[e]).tolist():
+            name = models[s // len(METRICS)].decode(), METRICS[s % len(METRICS)]
+            number = made.roster.numbered(name, [])
+            if number is None:
+                raise AssertionError("a row has fewer series than a roster has room for")
+            numbers[s] = number
+            if w.base_ms[e, s] != NOWHERE:
+                made.series[number].base = Smoothed(float(w.base[e, s]), int(w.base_ms[e, s]))
+        first = made.window.grid.first_in_window(progress.watermark_ms)
+        for slot, index in enumerate(w.held[e].tolist()):
+            if index < first:
+                continue
+            pane = made.window.panes[index] = EnginePane()
+            if w.cover_to[e, slot] > w.cover_from[e, slot]:
+                pane.add_cover(int(w.cover_from[e, slot]), int(w.cover_to[e, slot]))
+            for s, number in numbers.items():
+                if w.count[e, s, slot]:
+                    entry = Entry(int(w.count[e, s, slot]), float(w.sum_s[e, s, slot]), None, None, 0, 0, 1, b"")
+                    pane.entries[number] = entry
+                    made.entry_bytes += entry.size
+        return made
+
+    def _reset(self, e: int) -> None:
+        self.applied[e], self._times[e], self._status_end_ms[e] = -1, 0, -1
+        self._health[e], self._late[e] = 0, 0
+        self._numbers[e] = np.nan
+
+    def _finished(self, e: Ints, slots: Ints, there: Marks, covered: Ints) -> list[float | None]:
+        """Give finished requests per second, as `headrace.streams.core.completions` says."""
+        w, grid = self.windows, self.windows.grid
+        watermark, period = w.watermark_ms[e], w.period_ms[e]
+        newest = -(-watermark // grid.pane_ms) - 1
+        first = np.maximum(-(-(watermark - RECENT_MS) // grid.pane_ms), newest - grid.count + 1)
+        panes = (newest - grid.count + 1)[:, None] + np.arange(grid.count)
+        recent = there & (panes >= first[:, None])
+        start = first * grid.pane_ms
+        whole = (np.where(recent, covered, 0).sum(axis=1) >= COVERED * (watermark - start)) & (period > 0)
+        periods = (watermark - start - 1) // np.maximum(period, 1) + 1
+        found: list[float | None] = [None] * len(e)
+        for metric in (Metric.TTFT, Metric.E2E):
+            series = np.array([s for s in range(w.series) if METRICS[s % len(METRICS)] is metric], dtype=np.int64)
+            has = w.known[e][:, series].any(axis=1) & whole
+            counts = np.where(
+                recent[:, None, :], w.count[e[:, None, None], series[None, :, None], slots[:, None, :]], 0
+            )
+            total = counts.sum(axis=(1, 2))
+            for n in np.flatnonzero(has).tolist():
+                found[n] = int(total[n]) * 1000 / (int(periods[n]) * int(period[n]))
+        return found
+
+    def _status(self, e: int) -> EngineStatus:
+        desired, ready, reporting, running, waiting, used = map(_measured, self._numbers[e].tolist())
+        whole = [None if value is None else int(value) for value in (desired, ready, reporting)]
+        return EngineStatus(HEALTHS[int(self._health[e])], whole[0], whole[1], whole[2], running, waiting, used)
+
+    def _state(
+        self, e: int, latencies: tuple[LatencyState, ...], covered_ms: int, finished_rps: float | None
+    ) -> EngineState:
+        grid, watermark, status = self.windows.grid, int(self.windows.watermark_ms[e]), self._status(e)
+        coverage = covered_ms / grid.window_ms(watermark)
+        held = 0 <= int(self._status_end_ms[e]) < watermark
+        return EngineState(
+            engine_id=self.key[e].decode(),
+            as_of_ms=grid.as_of_ms(watermark),
+            last_signal_ms=watermark,
+            signal_timestamp_ms=int(self._times[e]),
+            health=status.health,
+            replicas_desired=status.replicas_desired,
+            replicas_ready=status.replicas_ready,
+            replicas_reporting=status.replicas_reporting,
+            running=status.running,
+            waiting=status.waiting,
+            kv_usage=status.kv_usage,
+            latencies=latencies,
+            coverage=coverage,
+            filled=(STATUS_HELD,) if held else (),
+            invalid=Invalid.LOW_COVERAGE if coverage < self.settings.min_coverage else Invalid.NO,
+            late=int(self._late[e]),
+            applied_offset=int(self.applied[e]),
+            panes=b"",
+            period_ms=int(self.windows.period_ms[e]),
+            covered_ms=covered_ms,
+            finished_rps=finished_rps,
+        )
+
+
+def _measured(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _order(models: list[bytes], series: int) -> list[tuple[int, str, Metric]]:
+    """Give series in the order of a state: by model, then metric."""
+    named = [(s, models[s // len(METRICS)].decode(), METRICS[s % len(METRICS)]) for s in range(series)]
+    return sorted(named, key=lambda each: (each[1], each[2]))
+
+
+def _latencies(
+    known: Marks, order: list[tuple[int, str, Metric]], window: tuple[Ints, Floats], smoothed: tuple[Floats, Marks]
+) -> Iterator[LatencyState]:
+    (counts, sums), (values, there) = window, smoothed
+    for s, model, metric in order:
+        if known[s]:
+            count = int(counts[s])
+            mean = float(sums[s]) / count if count else None
+            value = float(values[s]) if there[s] else None
+            yield LatencyState(model, metric, count, mean, value, None, None, None)

@@ -1,0 +1,209 @@
+"""Bodies of EngineSignals -> columns, of those that are regular: seen by the engine itself, without series or lineage.
+
+    message   engine, source, period, status          (N,)
+    entry     message, model, metric, count, sum      (M,), of distributions with a count, in the order of the messages
+
+A message is regular where every check of `check_signal` holds of it; the rest is left to the live code, which says what
+is wrong with it. Buckets are checked and not kept: no tick reads percentiles.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.replay.core.columnar.cursor import Cursor, Floats, Ints, Marks
+from headrace.schemas.avro_schemas import fingerprint, raw_schema, released
+from headrace.schemas.check_series import MAX_AHEAD_MS
+from headrace.schemas.check_signals import (
+    MAX_COUNT,
+    MAX_IN_ENGINE,
+    MAX_PERIOD_MS,
+    MAX_REPLICAS,
+    MAX_SECONDS,
+)
+from headrace.schemas.codec import SINGLE_OBJECT_MARKER
+from headrace.schemas.histogram import MAX_INDEX, MIN_INDEX
+from headrace.schemas.ids import is_identifier
+from headrace.schemas.signals import Health, Metric, Vantage
+
+MAX_ENTRIES = 16
+"""Distributions of a regular message; more are left to the live code."""
+_NAME = "EngineSignals"
+_HEAD = len(SINGLE_OBJECT_MARKER) + 8
+
+
+_TAILS: dict[bytes, int] = {
+    SINGLE_OBJECT_MARKER + fingerprint(raw): len(raw["fields"]) - 7
+    for raw in (raw_schema(_NAME), *(raw for (_, name), raw in released().items() if name == "engine_signals"))
+}
+"""By the beginning of a value: how many nullable fields follow the status in that writer's schema."""
+METRICS = tuple(Metric)
+HEALTHS = tuple(Health)
+_APART = tuple(n for n, each in enumerate(Vantage) if each in (Vantage.GATEWAY, Vantage.CLIENT))
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What N messages say. `regular` marks those of which all else may be believed.
+
+    Attributes:
+        regular: (N,)
+        engine: (N,) engine ids as bytes.
+        start_ms, end_ms: (N,) the period.
+        names: (N,) distributions.
+        has_status: (N,)
+        health: (N,) number of the health.
+        replicas: three pairs (values, measured), (N,): desired, ready, reporting.
+        gauges: (3, N) running, waiting, KV use; NaN where not measured.
+        message: (M,) message of each entry.
+        model: (M,) model ids as bytes, by number in `models`.
+        metric: (M,)
+        count: (M,) 0 and more.
+        sum_s: (M,)
+        models: bytes of each model.
+    """
+
+    regular: Marks
+    engine: list[bytes]
+    start_ms: Ints
+    end_ms: Ints
+    has_status: Marks
+    health: Ints
+    replicas: tuple[tuple[Ints, Marks], tuple[Ints, Marks], tuple[Ints, Marks]]
+    gauges: Floats
+    message: Ints
+    model: Ints
+    metric: Ints
+    count: Ints
+    sum_s: Floats
+    models: list[bytes]
+
+
+def head_of(value: bytes) -> bytes:
+    """Give the beginning of a value, which names its schema; empty where this module does not read it."""
+    head = value[:_HEAD]
+    return head if head in _TAILS else b""
+
+
+def read_columns(values: Sequence[bytes], timestamps: Ints, models: list[bytes]) -> Columns:
+    """Read values of one schema, as `head_of` tells.
+
+    Args:
+        values: whole values, each with its head.
+        timestamps: (N,) of their records, ms.
+        models: model ids that are known by number; new ones are added.
+    """
+    cursor, every = Cursor(values, _HEAD), np.arange(len(values))
+    tail = _TAILS[values[0][:_HEAD]]
+    engine, source = cursor.strings(every), cursor.strings(every)
+    vantage, start, end = cursor.longs(every), cursor.longs(every), cursor.longs(every)
+    entries, entries_sound = _entries(cursor, every, models)
+    has_status = cursor.branches(every)
+    status = _status(cursor, every, has_status)
+    for _ in range(tail):
+        cursor.sound[cursor.branches(every)] = False
+    regular = cursor.sound & (cursor.at == cursor.end) & entries_sound & status[3]
+    regular &= (vantage >= 0) & (vantage < len(Vantage)) & ~np.isin(vantage, _APART)
+    regular &= (start >= 0) & (start <= end) & (end - start <= MAX_PERIOD_MS) & (end <= timestamps + MAX_AHEAD_MS)
+    names = [cursor.text(a, b) for a, b in zip(engine[0].tolist(), engine[1].tolist(), strict=True)]
+    regular &= _identifiers(cursor, source)
+    return Columns(regular, names, start, end, has_status, status[0], status[1], status[2], *entries, models)
+
+
+def _entries(cursor: Cursor, every: Ints, models: list[bytes]) -> tuple[tuple[Ints, Ints, Ints, Ints, Floats], Marks]:
+    """Read the distributions; gives the entries, and which messages' are all sound."""
+    number = cursor.longs(every)
+    sound = (number >= 0) & (number <= MAX_ENTRIES)
+    number = np.where(sound & cursor.sound, number, 0)
+    parts: list[tuple[Ints, Ints, Ints, Ints, Floats]] = []
+    seen = np.zeros(len(every), dtype=np.int64)
+    for n in range(int(number.max(initial=0))):
+        of = np.flatnonzero(number > n)
+        model = _numbered(cursor, cursor.strings(of), models)
+        metric, count, sum_s = cursor.longs(of), cursor.longs(of), cursor.doubles(of)
+        low, high = cursor.maybe_doubles(of), cursor.maybe_doubles(of)
+        zeros, first = cursor.longs(of), cursor.longs(of)
+        buckets, total, least = cursor.long_arrays(of)
+        good: Marks = _good(count, sum_s, low, high) & (zeros >= 0) & (zeros <= np.maximum(count, 0))
+        good &= (metric >= 0) & (metric < len(METRICS)) & (model >= 0)
+        inside = (first >= MIN_INDEX) & (first + buckets <= MAX_INDEX + 1) & (least >= 0) & (zeros + total == count)
+        whole: Marks = np.where(buckets > 0, inside, (zeros == 0) | (zeros == count))
+        good &= whole
+        # At most 62 (model, metric) pairs have a bit of their own; a pair that comes twice is a live code's matter.
+        pair = np.clip(model * len(METRICS) + metric, 0, 63)
+        bit = np.int64(1) << pair
+        good &= (pair < 62) & ((seen[of] & bit) == 0)
+        seen[of] |= bit
+        sound[of[~good]] = False
+        parts.append((of, model, metric, count, sum_s))
+    filled = np.flatnonzero(number > 0)
+    cursor.close_arrays(filled)
+    if not parts:
+        none = np.zeros(0, dtype=np.int64)
+        return (none, none, none, none, np.zeros(0)), sound
+    joined = [np.concatenate(each) for each in zip(*parts, strict=True)]
+    order = np.argsort(joined[0], kind="stable")
+    message, model, metric, count, sum_s = (each[order] for each in joined)
+    return (message, model, metric, count, sum_s), sound
+
+
+def _good(count: Ints, sum_s: Floats, low: Floats, high: Floats) -> Marks:
+    """Hold counts, sums and extremes against their bounds; NaN is what was not measured, a comparison with it false."""
+    floor = np.where(np.isnan(low), 0.0, low)
+    good: Marks = (count >= 0) & (count <= MAX_COUNT) & np.isfinite(sum_s) & (sum_s >= 0.0)
+    good &= (sum_s <= MAX_SECONDS * np.maximum(count, 1)) & ((count > 0) | (sum_s == 0.0))
+    good &= np.isnan(low) | ((low >= 0.0) & (low <= MAX_SECONDS))
+    good &= np.isnan(high) | ((high >= floor) & (high <= MAX_SECONDS))
+    return good
+
+
+def _status(
+    cursor: Cursor, every: Ints, there: Marks
+) -> tuple[Ints, tuple[tuple[Ints, Marks], tuple[Ints, Marks], tuple[Ints, Marks]], Floats, Marks]:
+    of, size = every[there], len(every)
+    health = np.zeros(size, dtype=np.int64)
+    health[of] = cursor.longs(of)
+    sound = (health >= 0) & (health < len(HEALTHS))
+    replicas: list[tuple[Ints, Marks]] = []
+    for _ in range(3):
+        values, known = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.bool_)
+        values[of], known[of] = cursor.maybe_longs(of)
+        sound &= (values >= 0) & (values <= MAX_REPLICAS)
+        replicas.append((values, known))
+    gauges = np.full((3, size), np.nan)
+    for n, most in enumerate((MAX_IN_ENGINE, MAX_IN_ENGINE, 1.0)):
+        gauges[n, of] = cursor.maybe_doubles(of)
+        sound &= np.isnan(gauges[n]) | ((gauges[n] >= 0.0) & (gauges[n] <= most))
+    return health, (replicas[0], replicas[1], replicas[2]), gauges, sound
+
+
+def _identifiers(cursor: Cursor, spans: tuple[Ints, Ints]) -> Marks:
+    """Say which names are identifiers; most are one of a few."""
+    known: dict[bytes, bool] = {}
+    sound = np.zeros(len(spans[0]), dtype=np.bool_)
+    for n, (start, end) in enumerate(zip(spans[0].tolist(), spans[1].tolist(), strict=True)):
+        name = cursor.text(start, end)
+        found = known.get(name)
+        if found is None:
+            found = known[name] = is_identifier(name.decode("utf-8", "replace"))
+        sound[n] = found
+    return sound
+
+
+def _numbered(cursor: Cursor, spans: tuple[Ints, Ints], models: list[bytes]) -> Ints:
+    """Give each name's number in `models`; names are few, so each known one is compared with all that are left."""
+    start, end = spans
+    found, length = np.full(len(start), -1, dtype=np.int64), end - start
+    left = np.flatnonzero(length > 0)
+    number = 0
+    while len(left):
+        if number == len(models):
+            models.append(cursor.text(int(start[left[0]]), int(end[left[0]])))
+        name = np.frombuffer(models[number], dtype=np.uint8)
+        alike = left[length[left] == len(name)]
+        same = alike[(cursor.buffer[start[alike][:, None] + np.arange(len(name))] == name).all(axis=1)]
+        found[same] = number if is_identifier(models[number].decode("utf-8", "replace")) else -1
+        left = np.setdiff1d(left, same, assume_unique=True)
+        number += 1
+    return found

@@ -1,0 +1,138 @@
+"""Engine signals folded as columns come to the states of the live fold, value for value, whatever comes in between."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.replay.core.columnar.engines import ColumnarEngines, without_percentiles
+from headrace.replay.core.refold import Refold
+from headrace.schemas.check_state import State
+from headrace.schemas.codec import encode
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.signals import Distribution, EngineSignals, EngineStatus, Health, Metric, Vantage
+from headrace.schemas.topics import SIGNALS_ENGINE, TopicSettings, topic_table
+from headrace.streams.core.partitioner import partition_of
+from headrace.streams.settings import StreamsSettings
+
+TOPIC = topic_table(TopicSettings(partitions=2))[SIGNALS_ENGINE]
+T = TypeVar("T")
+T0 = 1_700_000_000_000
+ENGINES = ("a", "b", "c")
+AFTER_MS = (0, 0, 0, 0, 0, 0, 0, 0, 300, 2_500, 9_000, 30_000, -400, -1_000, -5_000)
+"""How long after the newest end of its engine a period begins: mostly at once."""
+LENGTH_MS = (1_000, 1_000, 1_000, 1_000, 500, 250, 1_700, 15_000, 0)
+VANTAGES = (*[Vantage.ENGINE] * 20, Vantage.UNKNOWN, Vantage.GATEWAY)
+seeds = st.integers(0, 2**32 - 1)
+
+
+class Dice:
+    """Draws by a seed: a whole log is one number, which is quicker to draw than its parts."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def pick(self, choices: Sequence[T]) -> T:
+        return choices[int(self.rng.integers(len(choices)))]
+
+    def below(self, end: int) -> int:
+        return int(self.rng.integers(end))
+
+    def seconds(self) -> float:
+        return float(self.rng.exponential(3.0))
+
+    def maybe(self, value: T) -> T | None:
+        return value if self.below(3) else None
+
+    def distribution(self, metric: Metric) -> Distribution:
+        model = self.pick(("m", "m", "m", "other-model"))
+        counts = tuple(self.below(300 if self.below(4) == 0 else 60) for _ in range(self.below(5)))
+        zeros = self.below(3)
+        count = zeros + sum(counts)
+        if not count:
+            return Distribution(model, metric, 0, 0.0, None, None, 0, 0, counts)
+        low = self.maybe(self.seconds())
+        high = None if low is None else low + self.seconds()
+        return Distribution(model, metric, count, self.seconds(), low, high, zeros, self.below(80) - 60, counts)
+
+    def status(self) -> EngineStatus | None:
+        whole, parts = (self.maybe(self.below(9)) for _ in range(3)), (self.maybe(self.seconds()) for _ in range(2))
+        return self.maybe(EngineStatus(self.pick(list(Health)), *whole, *parts, self.maybe(float(self.rng.random()))))
+
+    def log(self) -> list[RawRecord]:
+        newest = dict.fromkeys(ENGINES, T0 + self.below(1_000))
+        regular = self.below(2) == 0
+        offsets, records = [0, 0], list[RawRecord]()
+        for _ in range(self.below(60)):
+            engine = self.pick(ENGINES)
+            start = newest[engine] + (0 if regular else self.pick(AFTER_MS))
+            end = start + (1_000 if regular else self.pick(LENGTH_MS))
+            newest[engine] = max(newest[engine], end)
+            metrics = [metric for metric in Metric if self.below(2)]
+            told = tuple(self.distribution(metric) for metric in metrics)
+            vantage = Vantage.ENGINE if regular else self.pick(VANTAGES)
+            signal = EngineSignals(engine, "src", vantage, start, end, told, self.status())
+            partition = partition_of(signal.key, 2)
+            records.append(RawRecord(TOPIC.name, partition, offsets[partition], end + 50, signal.key, encode(signal)))
+            offsets[partition] += 1
+            if self.below(40) == 0:
+                records.append(records[-1])
+        return records
+
+
+def table_of(fold: Refold | ColumnarEngines, records: list[RawRecord], cuts: list[int]) -> dict[bytes, State]:
+    table: dict[bytes, State] = {}
+    for start, end in zip([0, *cuts], [*cuts, len(records)], strict=True):
+        fold.take(records[start:end], None)
+        table.update(fold.told())
+    return table
+
+
+def alike(table: dict[bytes, State]) -> dict[bytes, State]:
+    return {key: without_percentiles(state) for key, state in table.items()}
+
+
+@given(seeds)
+def test_columns_fold_to_the_states_of_the_live_fold(seed: int) -> None:
+    dice = Dice(seed)
+    rules, records = StreamsSettings(grace_ms=dice.pick((2_000, 1_000, 700, 0))), dice.log()
+    cuts = sorted(dice.below(len(records) + 1) for _ in range(dice.below(5)))
+    live = table_of(Refold(TOPIC, rules), records, cuts)
+    assert table_of(ColumnarEngines(TOPIC, rules), records, cuts) == alike(live)
+    assert table_of(ColumnarEngines(TOPIC, rules), records, []) == alike(live)
+
+
+@given(seeds)
+def test_columns_go_on_from_recorded_states(seed: int) -> None:
+    dice = Dice(seed)
+    rules, records = StreamsSettings(), dice.log()
+    cut = dice.below(len(records) + 1)
+    first = Refold(TOPIC, rules)
+    first.take(records[:cut], None)
+    states = {key: each.state() for key, each in first._accumulators.items()}
+    columns, live = ColumnarEngines(TOPIC, rules), Refold(TOPIC, rules)
+    columns.begin(states)
+    live.begin(states)
+    rest = records[max(0, cut - 3) :]
+    assert alike(states | table_of(columns, rest, [])) == alike(states | table_of(live, rest, []))
+
+
+@given(st.binary(max_size=60), st.integers(0, 59))
+def test_damaged_bytes_are_refused_as_the_live_fold_refuses_them(damage: bytes, at: int) -> None:
+    e2e = Distribution("m", Metric.E2E, 3, 1.5, 0.2, 0.9, 0, -16, (1, 1, 1))
+    good = EngineSignals("a", "src", Vantage.ENGINE, T0, T0 + 1_000, (e2e,), None)
+    value = encode(good)
+    cut = 10 + at % (len(value) - 10)
+    broken = value[:cut] + damage + value[cut + len(damage) :]
+    records = [
+        RawRecord(TOPIC.name, partition_of(b"a", 2), n, T0 + 2_000, b"a", each)
+        for n, each in enumerate(
+            (value, broken, encode(replace(good, period_start_ms=T0 + 1_000, period_end_ms=T0 + 2_000)))
+        )
+    ]
+    columns, live = ColumnarEngines(TOPIC, StreamsSettings()), Refold(TOPIC, StreamsSettings())
+    assert table_of(columns, records, []) == alike(table_of(live, records, []))
+    assert columns.findings() == live.findings()
