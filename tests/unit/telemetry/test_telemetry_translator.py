@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from headrace.schemas.avro_schemas import AvroSchema, raw_schema
 from headrace.schemas.check_signals import Signal, check_signal
-from headrace.schemas.codec import decode, encode, must
+from headrace.schemas.codec import decode, encode, encode_body, encode_confluent, must
 from headrace.schemas.dead_letters import RejectReason
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.signals import Demand, EngineSignals, Vantage
@@ -158,3 +159,26 @@ def test_a_mappings_python_that_raises_refuses_the_record_and_nothing_else() -> 
     found = translator.translate(records("otel_kafka_otlp_proto")[0], NOW)
     assert [each.reason for each in found.rejects] == [RejectReason.MALFORMED]
     assert "RuntimeError: no such thing" in found.rejects[0].detail
+
+
+def test_a_canonical_signal_under_a_registrys_id_or_guid_passes_as_one_in_single_object_framing_does() -> None:
+    signal = EngineSignals("e1", "s", Vantage.ENGINE, 0, 1_000, (), None)
+
+    class Known:
+        """A registry that knows one schema, by either name."""
+
+        def by_id(self, schema_id: int) -> AvroSchema | None:
+            return raw_schema("EngineSignals") if schema_id == 7 else None
+
+        def by_guid(self, guid: bytes) -> AvroSchema | None:
+            return raw_schema("EngineSignals") if guid == b"g" * 16 else None
+
+    translator = Translator(VLLM, DecodeOptions("avro", registry=Known()))
+    by_id = RawRecord("team", 0, 1, NOW, None, encode_confluent(signal, 7))
+    by_guid = RawRecord("team", 0, 2, NOW, None, encode_body(signal), (("__value_schema_id", b"\x01" + b"g" * 16),))
+    for record in (by_id, by_guid, RawRecord("team", 0, 3, NOW, None, encode(signal))):
+        (passed,) = translator.translate(record, NOW).signals
+        assert isinstance(passed, EngineSignals)
+        assert replace(passed, lineage=None) == signal
+    unknown = translator.translate(RawRecord("team", 0, 4, NOW, None, encode_confluent(signal, 8)), NOW)
+    assert [each.reason for each in unknown.rejects] == [RejectReason.UNKNOWN_SCHEMA]

@@ -23,6 +23,8 @@ HISTOGRAMS_DROPPED = "HISTOGRAMS_DROPPED"
 """Rule: histograms of the window were larger than MAX_ENTRY_BYTES; quantiles are those of what is left."""
 GATEWAY_APART = "GATEWAY_APART"
 """Rule: latencies of the window were also seen from a gateway or client; they include the network and are not in it."""
+SERIES_FOLDED = "SERIES_FOLDED"
+"""Rule: since its beginning the engine once had more series than are told apart; those beyond were left out."""
 PERIOD_BEYOND_WINDOW = "PERIOD_BEYOND_WINDOW"
 """Rule: series are read less often than the window is long; its newest difference stands for all of it."""
 
@@ -94,6 +96,7 @@ def _filled(of: "EngineAccumulator", panes: list[tuple[int, EnginePane]], status
     if of.ledger is not None:
         apart_ms, length_ms = of.ledger.apart_ms, of.settings.window_ms
         found[GATEWAY_APART] = apart_ms is not None and apart_ms > window.watermark_ms - length_ms
+        found[SERIES_FOLDED] = of.ledger.book.tally.folded > 0
         found[PERIOD_BEYOND_WINDOW] = bool(of.ledger.book.levels) and (of.period_ms or 0) > length_ms
     return tuple(rule for rule, applies in found.items() if applies)
 
