@@ -11,7 +11,7 @@ import pytest
 from headrace.replay.score.fleet_model import Behaviour, FleetModel, engines_of
 from headrace.replay.score.slowness import PERSISTS_MS, Slowness
 from headrace.schemas.weights import Reason
-from headrace.solver.core.problem import Engine, Exclusion, Measured
+from headrace.solver.core.problem import Engine, Exclusion, Measured, Throughput
 from solver_problems import engine, problem, profile, row
 
 LINE = profile("p", (0.0, 1.0), (0.1, 0.3), (0.0, 0.0))
@@ -103,7 +103,12 @@ def test_what_is_seen_for_a_moment_only_does_not_count() -> None:
 
 
 def test_a_queue_at_an_engine_that_finishes_half_of_its_capacity_says_that_the_wall_came_down() -> None:
-    assert told(Measured(5.0, 2.0, 2.0, 100, inside=30.0, waiting=20.0)) == pytest.approx(2.0)
+    assert told(None, throughput=Throughput(0, 10.0, 20.0, 5.0, 5.0, 10.0)) == pytest.approx(2.0)
+
+
+def test_a_queue_at_an_engine_that_was_idle_until_now_says_nothing_of_its_wall() -> None:
+    # Half of its window was idle: 5 RPS over the window, 10 RPS of late.
+    assert told(None, throughput=Throughput(0, 10.0, 20.0, 10.0, 5.0, 10.0)) == 1.0
 
 
 def test_an_engine_that_was_away_begins_anew() -> None:

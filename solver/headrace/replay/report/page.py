@@ -107,7 +107,7 @@ def _rest(document: Mapping[str, Any]) -> str:
     )
     configured = "".join(
         f"<li><b>{esc(v['name'])}</b>: policy {esc(v['policy'])}"
-        + "".join(f", {esc(key)} = {esc(value)}" for key, value in v["configuration"].items())
+        + "".join(f", {esc(key)} = {esc(value)}" for key, value in v["configuration"].items() if key != "policy")
         + "</li>"
         for v in document["variants"]
     )

@@ -1,7 +1,7 @@
 """How slow an engine really was, read from history where it is unmistakable; else it is taken to be as profiled.
 
     steady, below its wall    measured latency / profile at the measured load             (protections/residual)
-    requests wait             capacity / rate that it finishes: it is at its wall, and the wall has come down
+    requests wait             capacity / rate that it just finished: it is at its wall, and the wall has come down
 
 Only what is `slow_above` times slower counts: a fault, not a profile that is somewhat off. Smaller differences are left
 to calibration, which would else compare a number with itself. It counts once it has been read for `PERSISTS_MS`: a
@@ -66,9 +66,11 @@ class Slowness:
 
 
 def _at_wall(engine: Engine) -> float | None:
-    measured = engine.measured
-    if measured is None or measured.inside is None or measured.samples < FEWEST or measured.rate_rps <= 0.0:
+    """Give how far the wall has come down; by the newest periods alone, since the window before may have been idle."""
+    through = engine.throughput
+    if through is None or through.recent_rps is None or through.recent_rps <= 0.0:
         return None
-    if measured.waiting <= AT_WALL * measured.inside:
+    inside = through.running + through.waiting
+    if inside < FEWEST or through.waiting <= AT_WALL * inside:
         return None
-    return engine.ready_replicas * engine.capacity_rps_per_replica / measured.rate_rps
+    return engine.ready_replicas * engine.capacity_rps_per_replica / through.recent_rps
