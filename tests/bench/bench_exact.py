@@ -13,62 +13,19 @@ break-even   a way that is not used is made cheaper by just less, and by just mo
 import argparse
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from headrace.solver.core.linear import Failed, Method, Solution
-from headrace.solver.core.problem import Problem
 from headrace.solver.core.program.curves import curves_of
-from headrace.solver.core.program.layout import Layout, lay_out
-from headrace.solver.core.program.optimum import Optimum, optimum
+from headrace.solver.core.program.layout import lay_out
+from headrace.solver.core.program.optimum import optimum
 from headrace.solver.core.program.program import Component, components_of, costs_of
 from headrace.solver.core.program.verify import kkt_problem
-from headrace.solver.glop import Glop
-from headrace.solver.settings import SolverSettings
-from solver_problems import coupled_fleet, engine, highs_objective, problem, profile, row
-
-SETTINGS, LP = SolverSettings(), Glop(1)
-WHOLE, SIFT = 10**9, -1
-MOVE_MS = 30.0
-
-
-def best(layout: Layout, sift_above: int, settings: SolverSettings = SETTINGS) -> Optimum:
-    curves = curves_of(layout, settings)
-    found = optimum(layout, curves, costs_of(layout, curves, MOVE_MS), LP, sift_above)
-    if isinstance(found, Failed):
-        raise SystemExit(found.reason)
-    return found
-
-
-def mixed_fleet(seed: int) -> Problem:
-    """A fleet of one of five kinds by its seed: plain, overloaded, tied, with holes, masked."""
-    dice = np.random.default_rng(seed)
-    kind, shared = seed % 5, float(dice.choice([0.0, 0.3, 0.6]))
-    p = coupled_fleet(
-        int(dice.integers(2, 12)),
-        int(dice.integers(4, 60)),
-        int(dice.integers(1, 6)),
-        seed=seed,
-        utilisation=float(dice.uniform(1.1, 1.6)) if kind == 1 else float(dice.uniform(0.2, 0.97)),
-        shared=shared,
-    )
-    if kind == 2:
-        p = replace(p, network_s={link: 0.01 * dice.integers(1, 3) for link in p.network_s})
-    if kind == 3:
-        p = replace(p, engines=tuple(replace(e, factor=float(dice.choice([0.0, 1e-3, 1.0]))) for e in p.engines))
-    if kind == 4:
-        marks = [("eu",), ("us",), ("eu", "us")]
-        p = replace(
-            p,
-            engines=tuple(replace(e, residency=marks[int(dice.integers(3))]) for e in p.engines),
-            rows=tuple(replace(r, tier=int(dice.integers(3)), residency=marks[int(dice.integers(3))]) for r in p.rows),
-            network_s={k: None if dice.random() < 0.1 else v for k, v in p.network_s.items()},
-        )
-    return p
+from solver_exact import LP, MOVE_MS, SETTINGS, SIFT, WHOLE, best, broken_even, differs_from_min_cost_flow, mixed_fleet
+from solver_problems import engine, highs_objective, problem, profile, row
 
 
 def mixed(count: int) -> None:
@@ -94,31 +51,7 @@ def mixed(count: int) -> None:
 
 
 def whole_numbers(count: int) -> None:
-    off = 0
-    for seed in range(count):
-        dice = np.random.default_rng(seed)
-        clusters, sites = int(dice.integers(2, 15)), int(dice.integers(2, 15))
-        capacity, demand = dice.integers(1, 50, sites), dice.integers(0, 40, clusters)
-        ms = dice.integers(0, 200, (clusters, sites))
-        links: dict[tuple[str, str], float | None] = {
-            (f"c{i:02}", f"s{j:02}"): float(ms[i, j]) for i in range(clusters) for j in range(sites)
-        }
-        engines = [engine(f"e{j:02}", f"s{j:02}", float(capacity[j])) for j in range(sites)]
-        p = problem([row(f"c{i:02}", float(demand[i])) for i in range(clusters)], engines, links)
-        layout, settings = lay_out(p, None), SolverSettings(engine_cost="none")
-        price = costs_of(layout, curves_of(layout, settings), MOVE_MS).shed[0]
-        flow = SimpleMinCostFlow()
-        for i in range(clusters):
-            flow.set_node_supply(i, int(demand[i]))
-            flow.add_arc_with_capacity_and_unit_cost(i, clusters + sites, int(demand[i]), round(price))
-            for j in range(sites):
-                flow.add_arc_with_capacity_and_unit_cost(i, clusters + j, int(demand[i]), int(ms[i, j]))
-        for j in range(sites):
-            flow.add_arc_with_capacity_and_unit_cost(clusters + j, clusters + sites, int(capacity[j]), 0)
-        flow.set_node_supply(clusters + sites, -int(demand.sum()))
-        if flow.solve() != flow.OPTIMAL:
-            raise SystemExit("min-cost flow is not optimal")
-        off += any(round(best(layout, above, settings).value, 6) != flow.optimal_cost() for above in (WHOLE, SIFT))
+    off = sum(differs_from_min_cost_flow(seed) for seed in range(count))
     print(f"whole        {count} instances: {off} differ from min-cost flow, bar 0")
 
 
@@ -158,41 +91,14 @@ def badly_scaled(count: int) -> None:
 
 
 def break_even(count: int) -> None:
-    wrong = tried = outside = 0
-    seed = 0
+    tried = wrong = outside = seed = 0
     while tried < count:
         seed += 1
-        p = coupled_fleet(6, 24, 3, seed=seed)
-        layout = lay_out(p, None)
-        found = best(layout, WHOLE)
-        gap = layout.pair_network + found.prices.pool[layout.pair_pool] - found.prices.row[layout.pair_row]
-        open_ = np.flatnonzero((found.flow <= 0.0) & (gap > 1.0) & (gap < layout.pair_network))
-        for pair in np.random.default_rng(seed).permutation(open_)[:5].tolist():
-            used = [changed(layout, pair, float(gap[pair]) + by) for by in (-1e-3, 1e-3)]
-            wrong += used != [False, True]
-            tried += 1
-        for r in range(0, len(layout.rows), 5):
-            step = 1e-4 * float(layout.demand[r])
-            up, down = (best(more(p, layout, r, by), WHOLE).value for by in (step, -step))
-            low, high = (found.value - down) / step, (up - found.value) / step
-            price = float(found.prices.row[r])
-            outside += not low - 1e-4 * price <= price <= high + 1e-4 * price
+        found = broken_even(seed, 5)
+        tried, wrong, outside = tried + found[0], wrong + found[1], outside + found[2]
     print(
         f"break-even   {tried} ways: {wrong} wrong, bar 0; {outside} duals outside their one-sided differences, bar 0"
     )
-
-
-def changed(layout: Layout, pair: int, cheaper_ms: float) -> bool:
-    """Say whether a pair is used when its network alone is this much cheaper."""
-    network = layout.pair_network.copy()
-    network[pair] -= cheaper_ms
-    return bool(best(replace(layout, pair_network=network), WHOLE).flow[pair] > 0.0)
-
-
-def more(p: Problem, layout: Layout, r: int, by: float) -> Layout:
-    route = layout.rows[r].route
-    rows = tuple(replace(x, demand_rps=x.demand_rps + by) if x.route == route else x for x in p.rows)
-    return lay_out(replace(p, rows=rows), None)
 
 
 def main() -> None:

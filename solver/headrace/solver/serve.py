@@ -54,7 +54,7 @@ def make_worker(
             if settings.leader_election
             else SoleLeadership(),
             writer=SnapshotWriter(kafka, table, now_ms, on_error=complain),
-            lp=Glop(),
+            lp=Glop(settings.threads),
             log=log,
             now_ms=now_ms,
             elapsed_us=stop_watch_us,
@@ -86,7 +86,7 @@ def make_shadow(
             inputs=CompactedReader(kafka, [table[role].name for role in INPUT_ROLES], on_error=complain),
             leadership=SoleLeadership(),
             writer=ShadowWriter(kafka, table, wall_clock_ms, on_error=complain),
-            lp=Glop(),
+            lp=Glop(settings.threads),
             log=log,
             now_ms=wall_clock_ms,
             elapsed_us=stop_watch_us,

@@ -70,6 +70,7 @@ class SolverSettings:
             trips that nothing has been heard of yet.
         keyframe_ms: how often the `snapshots` topic gets every route again, changed or not, and the decision record the
             settings: where a replay can begin.
+        threads: parts of the program that are solved beside each other; the answer does not depend on it.
         leader_election: whether a second worker stands by, through a consumer group on the weights topic; without it
             the worker that started last takes over, and the one before it ends.
         leader_session_ms: silence after which a leader that was killed is replaced by one that stands by.
@@ -116,6 +117,7 @@ class SolverSettings:
     retry_load_high: Annotated[float, Ge(0), Le(1)] = 0.95
     first_wait_ms: Annotated[int, Ge(0), Le(600_000)] = 3_000
     keyframe_ms: Annotated[int, Ge(1_000), Le(86_400_000)] = 300_000
+    threads: Annotated[int, Ge(1), Le(64)] = 2
     leader_election: bool = True
     leader_session_ms: Annotated[int, Ge(6_000), Le(300_000)] = 6_000
     classes: Mapping[str, ClassSettings] = field(default_factory=_default_classes)

@@ -50,7 +50,7 @@ def anchors_of(layout: Layout, count: int) -> dict[str, tuple[float, ...]]:
     rps = sums(layout.warm.engine, layout.warm.ppm / PPM * served, len(layout.engines))
     loads: dict[str, list[float]] = {}
     for e in np.flatnonzero(rps > 0.0).tolist():
-        name = layout.group_profile[layout.engine_group[e]]
+        name = layout.group_profile[int(layout.engine_group[e])]
         loads.setdefault(name, []).append(float(rps[e] / layout.engine_capacity[e]))
     found: dict[str, tuple[float, ...]] = {}
     for name, of_profile in sorted(loads.items()):
