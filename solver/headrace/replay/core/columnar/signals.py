@@ -128,8 +128,7 @@ def _entries(cursor: Cursor, every: Ints, models: list[bytes]) -> tuple[tuple[In
         good: Marks = _good(count, sum_s, low, high) & (zeros >= 0) & (zeros <= np.maximum(count, 0))
         good &= (metric >= 0) & (metric < len(METRICS)) & (model >= 0)
         inside = (first >= MIN_INDEX) & (first + buckets <= MAX_INDEX + 1) & (least >= 0) & (zeros + total == count)
-        whole: Marks = np.where(buckets > 0, inside, (zeros == 0) | (zeros == count))
-        good &= whole
+        good &= (inside & (buckets > 0)) | ((buckets == 0) & ((zeros == 0) | (zeros == count)))
         # At most 62 (model, metric) pairs have a bit of their own; a pair that comes twice is a live code's matter.
         pair = np.clip(model * len(METRICS) + metric, 0, 63)
         bit = np.int64(1) << pair

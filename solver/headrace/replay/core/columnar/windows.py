@@ -194,7 +194,8 @@ class Windows:
             first = before_ms == NOWHERE
             dt_ms = np.where(first, 1, now_ms - before_ms)
             gain = self._gains(dt_ms, mean > before)
-            moved: Floats = np.where(first, mean, before - gain * (mean - before))
+            moved = before - gain * (mean - before)
+            moved[first] = mean[first]
             newer = dt_ms > 0
             values[row[newer], s] = moved[newer]
             at[row[newer], s] = now_ms[newer]
