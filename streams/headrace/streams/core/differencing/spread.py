@@ -80,7 +80,8 @@ def _spread(histogram: Explicit | Exponential) -> tuple[int, dict[int, int]]:
         if histogram.bounds[i] <= 0.0:
             zeros += count
         else:
-            _place(counts, count, _shares(max(lower, 0.0), histogram.bounds[i]))
+            for at, whole in _placed(count, max(lower, 0.0), histogram.bounds[i]):
+                counts[at] = counts.get(at, 0) + whole
     overflow = histogram.counts[-1]
     if overflow:
         at = bucket_index(_overflow_mean(histogram, overflow))
@@ -122,6 +123,13 @@ def _place(counts: dict[int, int], count: int, shares: _Shares) -> None:
     first, parts = shares
     for i, whole in _whole_parts(count, parts):
         counts[first + i] = counts.get(first + i, 0) + whole
+
+
+@lru_cache(maxsize=65_536)
+def _placed(count: int, lower: float, upper: float) -> tuple[tuple[int, int], ...]:
+    """Give (fixed bucket, observations). A source's bounds are few and counts of a period small: they come again."""
+    first, parts = _shares(lower, upper)
+    return tuple([(first + i, whole) for i, whole in _whole_parts(count, parts)])
 
 
 def _whole_parts(count: int, parts: tuple[float, ...]) -> Iterator[tuple[int, int]]:
