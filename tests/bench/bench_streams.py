@@ -172,12 +172,15 @@ def latency(bus: Bus, kind: str, engines: int, seconds: int = 8) -> None:
         producer.poll(0)
         time.sleep(max(0.0, first_ms / 1_000 + (tick + 1) / 20 - time.time()))
     producer.flush(30)
-    time.sleep(1.5)
+    time.sleep(5.0)
     delays = sorted(
         record.timestamp_ms - state.signal_timestamp_ms
         for record in bus.read([STATE_ENGINE])
         if (state := must(decode(EngineState, record.value))).signal_timestamp_ms >= first_ms + 1_000
     )
+    if not delays:
+        print(f"{kind:10}signal -> state: nothing came within 5 s")
+        return
     p99 = delays[int(0.99 * len(delays))]
     print(
         f"{kind:10}{'signal -> state at ' + str(engines) + '/s':34}p50 {statistics.median(delays):.0f} ms, p99 {p99} ms"
