@@ -3,6 +3,7 @@
 Its form is `comparison.schema.json`. Numbers are rounded to five digits: more would be noise, and makes files large.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
@@ -231,6 +232,8 @@ def _ms(seconds: float | None) -> float | None:
 
 def _rounded(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
         return float(f"{value:.5g}") if abs(value) < 1e5 else round(value)
     if isinstance(value, Mapping):
         return {str(name): _rounded(inner) for name, inner in cast("Mapping[str, Any]", value).items()}

@@ -4,7 +4,7 @@ A content security policy forbids the page every request, so that what it shows 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import resources
 from typing import Any
@@ -105,18 +105,24 @@ def _rest(document: Mapping[str, Any]) -> str:
         f"{groups_table(document, kind)}</details>"
         for kind in ("cluster", "model", "request_class")
     )
-    configured = "".join(
-        f"<li><b>{esc(v['name'])}</b>: policy {esc(v['policy'])}"
-        + "".join(f", {esc(key)} = {esc(value)}" for key, value in v["configuration"].items() if key != "policy")
-        + "</li>"
-        for v in document["variants"]
-    )
+    configured = "".join(_configured(variant, document["variants"]) for variant in document["variants"])
     return (
         f"<h2>What changed, and why</h2>{differences(document)}"
         f"<h2>How far to believe it</h2>{calibration_table(document)}{trust_table(document)}"
         f"<h2>Who fared how</h2>{groups}"
         f"<h2>What this cannot tell</h2><ul>{notes}</ul><h2>Configuration</h2><ul>{configured}</ul>"
     )
+
+
+def _configured(variant: Mapping[str, Any], variants: Sequence[Mapping[str, Any]]) -> str:
+    """Give a variant's settings; where all of them are told, only those in which variants differ."""
+    settings: Mapping[str, Any] = variant["configuration"]
+    told = [f"policy {variant['policy']}"]
+    for name, value in settings.items():
+        alike = len(variants) > 1 and all(v["configuration"].get(name) == value for v in variants)
+        if name != "policy" and not alike:
+            told.append(f"{name} = {value}")
+    return f"<li><b>{esc(variant['name'])}</b>: {esc(', '.join(told))}</li>"
 
 
 def _figure(name: str, caption: str) -> str:
