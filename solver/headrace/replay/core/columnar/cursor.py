@@ -30,7 +30,8 @@ class Cursor:
 
     def __init__(self, values: Sequence[bytes], skip: int) -> None:
         lengths = np.array([len(value) for value in values], dtype=np.int64)
-        self.buffer: Bytes = np.frombuffer(b"".join(values) + bytes(PADDING), dtype=np.uint8)
+        self._whole = b"".join(values) + bytes(PADDING)
+        self.buffer: Bytes = np.frombuffer(self._whole, dtype=np.uint8)
         self.end: Ints = np.cumsum(lengths)
         self.at: Ints = np.minimum(self.end - lengths + skip, self.end)
         self.sound: Marks = lengths > skip
@@ -104,7 +105,7 @@ class Cursor:
 
     def text(self, start: int, end: int) -> bytes:
         """Give the bytes between two positions."""
-        return self.buffer[start:end].tobytes()
+        return self._whole[start:end]
 
     def _items(self, of: Ints, count: Ints) -> tuple[Ints, Ints]:
         """Read `count` varints of each, all at once: an item ends where a byte has no further one behind it."""
