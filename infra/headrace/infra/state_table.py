@@ -61,8 +61,8 @@ def rows_of(state: EngineState, now_ms: int) -> list[Row]:
         "valid": "valid" if state.invalid is Invalid.NO else f"not valid: {state.invalid}",
         "filled": list(state.filled),
     }
-    models = sorted({latency.model for latency in state.latencies}) or [None]
-    return [{**common, "model": model, **_latencies(state, model)} for model in models]
+    models: list[str | None] = [*sorted({latency.model for latency in state.latencies})]
+    return [{**common, "model": model, **_latencies(state, model)} for model in models or [None]]
 
 
 def _latencies(state: EngineState, model: str | None) -> Row:
