@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headrace.replay.score.fleet_model import Behaviour, FleetModel, engines_of
-from headrace.replay.score.slowness import PERSISTS_MS, Slowness
+from headrace.replay.score.slowness import HOLDS_MS, PERSISTS_MS, Slowness
 from headrace.schemas.weights import Reason
 from headrace.solver.core.problem import Engine, Exclusion, Measured, Throughput
 from solver_problems import engine, problem, profile, row
@@ -118,4 +118,16 @@ def test_an_engine_that_was_away_begins_anew() -> None:
         slowness.see(problem([row("A", 1.0)], [slow], profiles=(LINE,)), 1000 * s)
     gone = replace(slow, measured=None, exclusion=Exclusion(Reason.STALE, ""))
     slowness.see(problem([row("A", 1.0)], [gone], profiles=(LINE,)), 10_000)
+    assert slowness.of("e") == 1.0
+
+
+def test_a_slowness_that_nothing_has_confirmed_for_a_while_is_forgotten() -> None:
+    slowness = Slowness(1.3)
+    slow = engine("e", measured=Measured(5.0, 0.6, 0.6, 100, inside=3.0))
+    quiet = engine("e")
+    for s in range(10):
+        slowness.see(problem([row("A", 1.0)], [slow], profiles=(LINE,)), 1000 * s)
+    slowness.see(problem([row("A", 1.0)], [quiet], profiles=(LINE,)), 9_000 + HOLDS_MS)
+    assert slowness.of("e") == pytest.approx(3.0)
+    slowness.see(problem([row("A", 1.0)], [quiet], profiles=(LINE,)), 9_001 + HOLDS_MS)
     assert slowness.of("e") == 1.0

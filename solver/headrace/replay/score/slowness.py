@@ -5,8 +5,9 @@
 
 Only what is `slow_above` times slower counts: a fault, not a profile that is somewhat off. Smaller differences are left
 to calibration, which would else compare a number with itself. It counts once it has been read for `PERSISTS_MS`: a
-window that a fault or a burst has just entered tells of two loads at once. It stands until something else is read; an
-engine that comes back begins anew. The same for every variant: it is the engine's, not the weights'.
+window that a fault or a burst has just entered tells of two loads at once. It stands until something else is read, or
+nothing for `HOLDS_MS`; an engine that comes back begins anew. The same for every variant: it is the engine's, not the
+weights'.
 """
 
 import math
@@ -18,6 +19,7 @@ from headrace.solver.core.protections.residual import FEWEST, residual
 AT_WALL = 0.05
 """Share of those inside that wait, from which an engine counts as being at its wall."""
 PERSISTS_MS = 5_000
+HOLDS_MS = 15_000
 
 
 class Slowness:
@@ -27,6 +29,7 @@ class Slowness:
         self._slow_above = slow_above
         self._factor: dict[str, float] = {}
         self._since_ms: dict[str, int] = {}
+        self._seen_ms: dict[str, int] = {}
 
     @classmethod
     def known(cls, factors: Mapping[str, float]) -> "Slowness":
@@ -45,7 +48,10 @@ class Slowness:
             if seen is None:
                 seen = residual(problem, engine)
             if seen is None:
+                if now_ms - self._seen_ms.get(engine.engine_id, now_ms) > HOLDS_MS:
+                    self._forget(engine.engine_id)
                 continue
+            self._seen_ms[engine.engine_id] = now_ms
             if seen < self._slow_above:
                 self._forget(engine.engine_id)
             elif now_ms - self._since_ms.setdefault(engine.engine_id, now_ms) >= PERSISTS_MS:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Player = Callable[[Variant, Advance], SimulatedRun]
 
 DEFAULT_POLICIES = ("proportional", "lp")
+INTERRUPTED = 130
 
 
 @click.command()
@@ -97,9 +98,11 @@ def command(
     page = write_report(document, out)
     if as_json:
         click.echo(orjson.dumps(document))
-        return
-    for line in (*table_lines(document), "", *verdict_lines(document), "", f"report: {page}"):
-        click.echo(line)
+    else:
+        for line in (*table_lines(document), "", *verdict_lines(document), "", f"report: {page}"):
+            click.echo(line)
+    if not document["complete"]:
+        sys.exit(INTERRUPTED)
 
 
 def _faults(file: Path | None, fleet: "Scenario") -> "tuple[Timed, ...]":
