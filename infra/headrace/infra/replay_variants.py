@@ -158,7 +158,8 @@ def _lines(runs: Sequence[Ran], comparison: Comparison, page: Path, *, complete:
         known = [told for told in numbers.get(ran.name, ()) if told.value is not None]
         said = ", ".join(f"{told.number.label} {told.value:.4g} {told.number.unit}" for told in known[:TOLD])
         whole = "" if ran.complete else ", stopped before the end"
-        lines.append(f"{ran.name}: {ran.ticks} ticks, {ran.same} with the recorded weights{whole}; {said}")
+        same = f", {ran.same} with the recorded weights" if ran.same else ""
+        lines.append(f"{ran.name}: {ran.ticks} ticks{same}{whole}; {said}")
     lines.append(f"report: {page}")
     if not complete:
         lines.append("stopped before the end: the numbers are of what was played until then")
