@@ -19,7 +19,7 @@ from headrace.solver.core.protections.residual import FEWEST, residual
 AT_WALL = 0.05
 """Share of those inside that wait, from which an engine counts as being at its wall."""
 PERSISTS_MS = 5_000
-HOLDS_MS = 15_000
+HOLDS_MS = 60_000
 
 
 class Slowness:
