@@ -29,6 +29,7 @@ QWEN = """{"chat_id": 1, "parent_chat_id": -1, "timestamp": 0.5, "input_length":
 SERVEGEN = """model,t_s,rate_rps,active_clients,cv_weighted
 m,0,40,3,1.2
 m,600,80,3,1.0
+other,0,0,0,
 """
 FILES = {
     "azure": ("a.csv", AZURE),

@@ -43,7 +43,9 @@ def read(file: Path | None) -> RequestTrace:
 
 
 def _row(row: Mapping[str, Any]) -> tuple[str, float, float, float]:
-    return str(row["model"]), number(row, "t_s"), number(row, "rate_rps"), number(row, "cv_weighted")
+    # A window without requests has no variation; one that tells none is taken as Poisson.
+    cv = number(row, "cv_weighted") if row["cv_weighted"] else 1.0
+    return str(row["model"]), number(row, "t_s"), number(row, "rate_rps"), cv
 
 
 def _drawn(windows: list[tuple[float, float, float]]) -> Floats:
