@@ -34,4 +34,6 @@ def parse_wanted(text: str | None, now_ms: int, command: str) -> Wanted:
     if text is None:
         return Wanted()
     since = parse_since(text, now_ms, command, option="--at")
-    return Wanted(version=since.version, text=f"version {text}") if since.version else Wanted(at_ms=since.at_ms, text=text)
+    if since.version:
+        return Wanted(version=since.version, text=f"version {text}")
+    return Wanted(at_ms=since.at_ms, text=text)
