@@ -2,17 +2,18 @@
 
 from itertools import starmap
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from headrace.schemas.signals import EngineStatus
 from headrace.schemas.state import EngineState, Invalid, LatencyState
 from headrace.streams.core.completions import finished_rps
 from headrace.streams.core.differencing.book import SeriesBook
 from headrace.streams.core.engine_gauges import merged, status_of
 from headrace.streams.core.engine_pane import EnginePane
-from headrace.streams.core.series import Entry, latency_of, smoothed_by
-
-if TYPE_CHECKING:
-    from headrace.streams.core.engine import EngineAccumulator
+from headrace.streams.core.ledger import Ledger
+from headrace.streams.core.series import Entry, Series, latency_of, smoothed_by
+from headrace.streams.core.window import Window
+from headrace.streams.settings import StreamsSettings
 
 _MODEL_AND_METRIC = attrgetter("model", "metric")
 STATUS_HELD = "STATUS_HELD"
@@ -29,7 +30,25 @@ PERIOD_BEYOND_WINDOW = "PERIOD_BEYOND_WINDOW"
 """Rule: series are read less often than the window is long; its newest difference stands for all of it."""
 
 
-def engine_state(of: "EngineAccumulator", packed: bytes, book: SeriesBook | None) -> EngineState:
+class Folded(Protocol):
+    """What an engine's fold holds; see `EngineAccumulator`."""
+
+    engine_id: str
+    settings: StreamsSettings
+    window: Window[EnginePane]
+    status: EngineStatus
+    status_end_ms: int
+    dropped: bool
+    period_ms: int | None
+    ledger: Ledger | None
+
+    @property
+    def series(self) -> list[Series]:
+        """Latency series by number."""
+        ...
+
+
+def engine_state(of: Folded, packed: bytes, book: SeriesBook | None) -> EngineState:
     """Give the state that an accumulator says.
 
     Args:
@@ -71,7 +90,7 @@ def engine_state(of: "EngineAccumulator", packed: bytes, book: SeriesBook | None
     )
 
 
-def _latencies(of: "EngineAccumulator", panes: list[tuple[int, EnginePane]]) -> tuple[LatencyState, ...]:
+def _latencies(of: Folded, panes: list[tuple[int, EnginePane]]) -> tuple[LatencyState, ...]:
     series = of.series
     entries: list[list[Entry]] = [[] for _ in series]
     for _, pane in panes:
@@ -88,7 +107,7 @@ def _latencies(of: "EngineAccumulator", panes: list[tuple[int, EnginePane]]) -> 
     return tuple(found)
 
 
-def _filled(of: "EngineAccumulator", panes: list[tuple[int, EnginePane]], status_end_ms: int) -> tuple[str, ...]:
+def _filled(of: Folded, panes: list[tuple[int, EnginePane]], status_end_ms: int) -> tuple[str, ...]:
     window = of.window
     held = 0 <= status_end_ms < window.watermark_ms
     thinned = any(entry.thinned for _, pane in panes for entry in pane.entries.values())
@@ -101,7 +120,7 @@ def _filled(of: "EngineAccumulator", panes: list[tuple[int, EnginePane]], status
     return tuple(rule for rule, applies in found.items() if applies)
 
 
-def _invalid(of: "EngineAccumulator", coverage: float) -> Invalid:
+def _invalid(of: Folded, coverage: float) -> Invalid:
     if of.window.progress.watermark_ms is None:
         return Invalid.NO_SIGNAL_YET
     return Invalid.LOW_COVERAGE if coverage < of.settings.min_coverage else Invalid.NO
