@@ -1,6 +1,7 @@
 """What the demo shows and counts, from a session that was never started: no broker, no threads."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -74,9 +75,33 @@ def test_the_keys_stay_in_sight_and_heads_whole_at_any_size(session: Session, wi
         assert word in foot
     if width >= 80:
         heads = ("site", "ready", "RPS / cap.", "queue", "engine-c", "shed", "unserved", "mean ms", "p99 ms")
-        for word in (*heads, "us-west-2", "engine-b killed", "went to another engine in the last 2 s"):
+        for word in (
+            *heads,
+            "us-west-2",
+            "engine-b killed",
+            "went elsewhere in the last 2 s; 0% in the first 10 s",
+            "ended/s",
+        ):
             assert word in "\n".join(lines), word
         assert "…" not in "\n".join(lines[: 4 + 4])
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (100, 29), (140, 50)])
+def test_the_last_decision_is_told_whole_and_what_it_sheds_first(session: Session, width: int, height: int) -> None:
+    sentence = (
+        "303.6 of 350.0 RPS routed at least expected latency, certified within 0.01%; 46.4 RPS shed, of tier 0; "
+        "12.5 RPS moved, 3.1 of them held back"
+    )
+    found = fixed_snapshot({**NEAREST}, 1)
+    session.logbook.snapshot = replace(found, commit=replace(found.commit, sentence=sentence))
+    session.logbook.moved = [(5.0, 1.0), (11.0, 1.0)]
+    session.simulation.run_until(20.0)
+    lines = [line.strip("│ ") for line in screen(session, width, height)]
+    (first,) = [index for index, line in enumerate(lines) if line.startswith("last decision")]
+    assert "46.4 RPS shed, of tier 0; 303.6 of" in lines[first]
+    told = " ".join([lines[first].removeprefix("last decision").strip(), *lines[first + 1 : first + 4]])
+    assert "certified within 0.01%; 12.5 RPS moved, 3.1 of them held back" in told
+    assert any(line.endswith("100% went elsewhere in the last 10 s; 100% in the first 10 s") for line in lines)
 
 
 def test_the_view_can_be_drawn_before_anything_has_happened(session: Session) -> None:

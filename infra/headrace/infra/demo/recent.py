@@ -42,7 +42,7 @@ class Recent:
         return sum(s.answered[engine_id] for s in self._whole(RATE_WINDOW_S)) / RATE_WINDOW_S
 
     def ended_rps(self, cluster: str) -> float:
-        """Give how many of a cluster's requests ended per second, served or not; what it asks for, a moment ago."""
+        """Give how many of a cluster's requests ended per second, served or refused: not how many arrive."""
         return sum(s.ended[cluster] for s in self._whole(RATE_WINDOW_S)) / RATE_WINDOW_S
 
     def unserved_share(self, cluster: str) -> float:

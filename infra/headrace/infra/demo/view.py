@@ -26,9 +26,13 @@ ROOMY = (100, 29)
 """Columns and lines from which there is room for frames."""
 MAX_EVENTS_SHOWN = 20
 EVENT_INDENT = 7
-EVENT_FRAME = 4
-MIN_EVENT_WIDTH = 20
+FRAME = 4
+MIN_WIDTH = 20
 MOVED_WINDOW_S = 60.0
+FIGURE_HEAD = 16
+DECISION_LINES = 2
+SHED_WORDS = " RPS shed"
+"""The clause of a solver's sentence that matters most to who looks on."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -37,6 +41,12 @@ class Room:
     """How much there is to draw on."""
 
     wide: bool
+    columns: int
+
+    @property
+    def line(self) -> int:
+        """How many characters a line within a section has."""
+        return self.columns - (FRAME if self.wide else 0)
 
     def section(self, content: RenderableType, title: str) -> RenderableType:
         """Give a part of the screen: framed where there is room; else the head of its table has to do."""
@@ -45,9 +55,9 @@ class Room:
 
 def view(session: Session, controls: Controls, console: Console) -> RenderableType:
     """Give the whole screen for a terminal of that size; taller ones show more events."""
-    room = Room(console.width >= ROOMY[0] and console.height >= ROOMY[1])
+    room = Room(console.width >= ROOMY[0] and console.height >= ROOMY[1], console.width)
     keys = _keys(controls)
-    body = [_head(session, room), _engines(session, room), _weights(session, room), _figures(session, room)]
+    body = [_head(session, room), _engines(session, room), _weights(session, room), _figures(session, room, console)]
     taken = sum(_lines(console, part) for part in [*body, keys])
     shown = min(MAX_EVENTS_SHOWN, max(1, console.height - taken - (2 if room.wide else 0)))
     screen = Layout()
@@ -143,8 +153,8 @@ def _condition(engine: SimulatedEngine, now_s: float) -> Text:
 def _weights(session: Session, room: Room) -> RenderableType:
     names = list(session.simulation.engines)
     shares: list[tuple[int, JustifyMethod]] = [(10 if room.wide else 8, "right")] * len(names)
-    table = _table((10, "left"), (5, "right"), *shares, (6, "right"), (8, "right"), (7, "right"), (7, "right"))
-    heads = ("" if room.wide else "weights", "RPS", *names, "shed", "unserved", "mean ms", "p99 ms")
+    table = _table((10, "left"), (7, "right"), *shares, (6, "right"), (8, "right"), (7, "right"), (7, "right"))
+    heads = ("" if room.wide else "weights", "ended/s", *names, "shed", "unserved", "mean ms", "p99 ms")
     table.add_row(*(Text(word, style="dim") for word in heads))
     routes = () if session.logbook.snapshot is None else session.logbook.snapshot.routes
     for route in routes:
@@ -170,34 +180,40 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
 
 
-def _figures(session: Session, room: Room) -> RenderableType:
+def _figures(session: Session, room: Room, console: Console) -> RenderableType:
     book, tally = session.logbook, session.simulation.tally
     latency, lag = session.recent.latency(), summarise(book.lag.lag_ms)
     answered, unserved = _answered(session)
     sentence = "" if book.snapshot is None else book.snapshot.commit.sentence
     lines = Table.grid(padding=(0, 1))
-    lines.add_column(style="dim", no_wrap=True, width=16)
+    lines.add_column(style="dim", no_wrap=True, width=FIGURE_HEAD)
     lines.add_column()
     lines.add_row("latency, 10 s", _latency_words(latency))
     lines.add_row("signal to weight", f"p50 {_number(lag.p50_ms)} ms   p99 {_number(lag.p99_ms)} ms")
-    lines.add_row("moved", _moved_words(book, session.now_s))
+    lines.add_row("traffic moved", _moved_words(book, session.now_s))
     dead = f"   {tally.routed_to_known_dead} to a dead engine" if tally.routed_to_known_dead else ""
     lines.add_row("requests", f"{answered:,} answered   {unserved:,} not served   {tally.open:,} under way{dead}")
-    lines.add_row("last decision", Text(sentence, overflow="ellipsis", no_wrap=not room.wide))
-    if not room.wide:
-        return lines
-    return Panel(lines, border_style="dim", height=8)
+    lines.add_row("last decision", _decision(sentence, console, max(MIN_WIDTH, room.line - FIGURE_HEAD - 1)))
+    return Panel(lines, border_style="dim") if room.wide else lines
+
+
+def _decision(sentence: str, console: Console, width: int) -> Text:
+    """Give a decision whole, what it sheds first; at least DECISION_LINES, so that most of them move nothing below."""
+    clauses = sorted(sentence.split("; "), key=lambda clause: SHED_WORDS not in clause)
+    told = Text("; ").join(Text(clause, style="bold red" if SHED_WORDS in clause else "") for clause in clauses)
+    lines = told.wrap(console, width)
+    return Text("\n").join([*lines, *[Text("")] * (DECISION_LINES - len(lines))])
 
 
 def _moved_words(book: Logbook, now_s: float) -> str:
     start = book.moved_share(0.0, min(SETTLED_S, now_s))
     if now_s <= SETTLED_S:
-        return f"{start:.0%} of the traffic went to another engine since the start, as windows fill"
+        return f"{start:.0%} went elsewhere since the start, as windows fill"
     from_s = max(SETTLED_S, now_s - MOVED_WINDOW_S)
     span = "minute" if now_s - from_s >= MOVED_WINDOW_S else f"{now_s - from_s:.0f} s"
     moved = book.moved_share(from_s, now_s + 1.0)
     began = "" if now_s - from_s >= MOVED_WINDOW_S else f"; {start:.0%} in the first {SETTLED_S:.0f} s"
-    return f"{moved:.0%} of the traffic went to another engine in the last {span}{began}"
+    return f"{moved:.0%} went elsewhere in the last {span}{began}"
 
 
 def _answered(session: Session) -> tuple[int, int]:
@@ -219,10 +235,9 @@ def _latency_words(latency: LatencySummary) -> str:
 
 
 def _events(session: Session, room: Room, console: Console, shown: int) -> RenderableType:
-    width = console.width - (EVENT_FRAME if room.wide else 0)
     lines: list[Text] = []
     for at_s, what in session.logbook.events[-shown:]:
-        wrapped = Text(what).wrap(console, max(MIN_EVENT_WIDTH, width - EVENT_INDENT))
+        wrapped = Text(what).wrap(console, max(MIN_WIDTH, room.line - EVENT_INDENT))
         heads = [f"{clock(at_s):>5}  ", *([" " * EVENT_INDENT] * (len(wrapped) - 1))]
         lines += [Text.assemble((head, "dim"), part, no_wrap=True) for head, part in zip(heads, wrapped, strict=True)]
     lines = lines[-shown:]
