@@ -12,6 +12,7 @@ from headrace.infra.weights_tail.json_line import json_line
 from headrace.infra.weights_tail.moves import Changed, Moves, Still
 from headrace.infra.weights_tail.since import Since, parse_since
 from headrace.infra.weights_tail.table import table
+from headrace.infra.weights_tail.unmatched import unmatched
 from headrace.infra.weights_tail.waiting import Waiting
 from headrace.schemas.codec import encode
 from headrace.schemas.errors import InvalidInputError
@@ -258,3 +259,14 @@ def test_while_it_waits_it_says_for_what_once_and_then_every_thirty_seconds() ->
     assert waiting.say(45_000, found=True) == (
         "waiting for the next snapshot on topic w at k:1: does `headrace solver` run?"
     )
+
+
+def test_what_no_route_is_of_is_told_with_what_there_is() -> None:
+    snapshot = ticks(FIRST)[0].snapshot
+    assert unmatched(snapshot, (), ()) is None
+    assert unmatched(snapshot, ("tokyo", "paris"), ("m",)) is None
+    assert unmatched(snapshot, ("nowhere", "tokyo"), ()) == "no route is of cluster 'nowhere'; there are paris, tokyo"
+    assert unmatched(snapshot, ("x",), ("y",)) == (
+        "no route is of cluster 'x'; there are paris, tokyo; no route is of model 'y'; there are m, n"
+    )
+    assert unmatched(snapshot, ("tokyo",), ("n",)) == ("no route is of both; there are paris with n, tokyo with m")

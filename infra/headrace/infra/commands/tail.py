@@ -80,6 +80,7 @@ def command(
     from headrace.infra.stopping import stop_on_signals
     from headrace.infra.weights_tail.fold import Notice
     from headrace.infra.weights_tail.since import parse_since
+    from headrace.infra.weights_tail.unmatched import unmatched
     from headrace.solver.clocks import wall_clock_ms
 
     since = None if since_text is None else parse_since(since_text, wall_clock_ms(), versions=what != WHAT[2])
@@ -95,12 +96,16 @@ def command(
     def wanted(route: "RouteKey") -> bool:
         return (not clusters or route.cluster in clusters) and (not models or route.model in models)
 
-    printer = _printer(wanted, every=every, diff=diff or explain, explain=explain, as_json=as_json)
+    printer, told = _printer(wanted, every=every, diff=diff or explain, explain=explain, as_json=as_json), False
     for event in _events(config, since, stop_on_signals(), follow=follow):
         if isinstance(event, Notice):
             _say(event.sentence)
-        else:
-            printer.show(event)
+            continue
+        printer.show(event)
+        missing = None if told else unmatched(event.snapshot, clusters, models)
+        told = True
+        if missing is not None:
+            _say(missing)
     if not follow:
         printer.end()
 
