@@ -1,14 +1,18 @@
 """What `headrace dead-letters` shows: which ones, on one line each, with their bytes."""
 
 import base64
+from dataclasses import replace
 
 import orjson
 import pytest
 
 from headrace.infra.dead_letters.choice import Choice, parse_choice
 from headrace.infra.dead_letters.lines import heading, json_line, preview, table_line
+from headrace.infra.dead_letters.printer import LetterPrinter
+from headrace.schemas.codec import encode
 from headrace.schemas.dead_letters import DeadLetter, RejectReason
 from headrace.schemas.errors import InvalidInputError
+from headrace.schemas.raw import RawRecord
 
 LETTER = DeadLetter(
     topic="headrace.signals.engine",
@@ -77,3 +81,13 @@ def test_what_cannot_be_asked_for_is_refused_with_the_nearest() -> None:
     assert caught.value.problems == (
         "--since is 'yesterday'; expected an age (30s, 5m, 2h, 1d) or an ISO 8601 instant",
     )
+
+
+def test_where_none_is_wanted_the_reasons_that_there_are_are_named() -> None:
+    said: list[str] = []
+    show = LetterPrinter(parse_choice((), ("UNKNOWN",), None, 0), said.append, as_json=False)
+    assert show.none_shown("letters") == "none of 0 in letters"
+    for offset, reason in enumerate((RejectReason.NEGATIVE, RejectReason.UNKNOWN_ENGINE, RejectReason.UNKNOWN_ENGINE)):
+        show(RawRecord("letters", 0, offset, 1_000, b"k", encode(replace(LETTER, reason=reason))))
+    assert (show.shown, said) == (0, [])
+    assert show.none_shown("letters") == "none of 3 in letters, which are 2 UNKNOWN_ENGINE, 1 NEGATIVE"

@@ -55,7 +55,7 @@ def command(
     finally:
         reader.close()
     if not show.shown:
-        _say(f"none of {show.seen} in {topic}")
+        _say(show.none_shown(topic))
 
 
 def _say(sentence: str) -> None:

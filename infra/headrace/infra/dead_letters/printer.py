@@ -1,5 +1,6 @@
 """Prints the wanted ones of the dead letters it is given: a table, or lines of JSON."""
 
+from collections import Counter
 from collections.abc import Callable
 
 import click
@@ -20,6 +21,7 @@ class LetterPrinter:
         self._as_json = as_json
         self.seen = 0
         self.shown = 0
+        self._reasons: Counter[str] = Counter()
 
     def __call__(self, record: RawRecord) -> None:
         """Take the next record."""
@@ -28,6 +30,7 @@ class LetterPrinter:
         if isinstance(letter, Rejected):
             self._say(f"{record.topic}/{record.partition}/{record.offset} is no dead letter: {letter.detail}")
             return
+        self._reasons[letter.reason.value] += 1
         if not self._choice.takes(letter, record.timestamp_ms):
             return
         if self._as_json:
@@ -37,3 +40,8 @@ class LetterPrinter:
                 click.echo(heading())
             click.echo(table_line(letter, record.timestamp_ms))
         self.shown += 1
+
+    def none_shown(self, topic: str) -> str:
+        """Say that none of what the topic holds was wanted, and what reasons there are to ask for."""
+        reasons = ", ".join(f"{count} {reason}" for reason, count in self._reasons.most_common())
+        return f"none of {self.seen} in {topic}" + (f", which are {reasons}" if reasons else "")
