@@ -86,6 +86,12 @@ def publish_fleet(kafka: KafkaSettings, topics: TopicSettings, fleet: FleetFile)
         publish_records(kafka, records)
 
 
+def left_out(published: Sequence[EngineSpec], fleet: FleetFile) -> tuple[str, ...]:
+    """Give the ids of published engines that a file does not name: applying it leaves them as they are."""
+    named = {engine.engine_id for engine in fleet.engines}
+    return tuple(engine.engine_id for engine in published if engine.engine_id not in named)
+
+
 def remove_engines(kafka: KafkaSettings, topics: TopicSettings, engine_ids: Sequence[str]) -> None:
     """Write a tombstone for each engine: its state and its weights go with it.
 

@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from headrace.infra.cli import headrace
-from headrace.infra.fleet_file import parse_fleet, read_fleet_file
+from headrace.infra.fleet_file import FleetFile, parse_fleet, read_fleet_file
+from headrace.infra.fleet_topics import left_out
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.fleet import EngineSpec
 from headrace.solver.core.problem_file.problem_json import parse_problem
@@ -133,3 +134,10 @@ def test_a_list_and_a_file_that_are_not_there_are_told_in_words(tmp_path: Path) 
     with pytest.raises(InvalidInputError) as caught:
         read_fleet_file(tmp_path / "none.toml")
     assert caught.value.problems == ("cannot be read: No such file or directory",)
+
+
+def test_engines_that_are_published_and_not_in_the_file_are_those_left_as_they_are() -> None:
+    rows = [ENGINE | {"engine_id": f"engine-{name}"} for name in "abc"]
+    a, b, c = parse_fleet("here", {"engines": rows, "profiles": [PROFILE]}).engines
+    assert left_out((a, b, c), FleetFile((b,))) == ("engine-a", "engine-c")
+    assert left_out((a,), FleetFile((a, b))) == ()

@@ -12,6 +12,8 @@ from headrace.infra.nearest_command import NearestGroup
 if TYPE_CHECKING:
     from headrace.schemas.fleet import EngineSpec
 
+MAX_NAMED = 10
+
 
 @click.group(cls=NearestGroup)
 def command() -> None:
@@ -48,15 +50,20 @@ def apply(*, file: Path, config: Config, as_json: bool) -> None:
     headrace fleet apply fleet.toml
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
     from headrace.infra.fleet_file import read_fleet_file
-    from headrace.infra.fleet_topics import publish_fleet
+    from headrace.infra.fleet_topics import left_out, publish_fleet, read_fleet
 
     fleet = read_fleet_file(file)
     publish_fleet(config.kafka, config.topics, fleet)
+    left = left_out(read_fleet(config.kafka, config.topics).engines, fleet)
     if as_json:
-        engines = [engine.engine_id for engine in fleet.engines]
-        click.echo(json.dumps({"engines": engines, "profiles": [profile.profile_id for profile in fleet.profiles]}))
-    else:
-        click.echo(f"published {_count(len(fleet.engines), 'engine')}, {_count(len(fleet.profiles), 'profile')}")
+        engines, profiles = [e.engine_id for e in fleet.engines], [p.profile_id for p in fleet.profiles]
+        click.echo(json.dumps({"engines": engines, "profiles": profiles, "left_as_they_are": left}))
+        return
+    click.echo(f"published {_count(len(fleet.engines), 'engine')}, {_count(len(fleet.profiles), 'profile')}")
+    if left:
+        stay = "is not in the file and stays" if len(left) == 1 else "are not in the file and stay"
+        named = f"{', '.join(left[:MAX_NAMED])}{', ...' if len(left) > MAX_NAMED else ''}"
+        click.echo(f"{_count(len(left), 'engine')} of the topic {stay}: {named}; `headrace fleet remove` takes one out")
 
 
 @command.command("list")
