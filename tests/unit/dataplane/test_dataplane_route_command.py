@@ -71,8 +71,20 @@ def test_many_keys_are_held_against_the_weights(path: Path) -> None:
 def test_many_keys_as_a_table_with_what_was_shed(path: Path) -> None:
     lines = run(path, "--model", "n", "--count", "1000").output.splitlines()
     assert lines[0] == "A|n|default: 1000 keys by the weights of epoch 1 version 4"
-    assert [line.split()[0] for line in lines[1:]] == ["engine", "a", "b", "SHED"]
-    assert sum(int(line.split()[-1]) for line in lines[2:]) == 1_000
+    assert [line.split()[0] for line in lines[1:]] == ["engine", "a", "b", "not", "SHED"]
+    assert sum(int(line.split()[-1]) for line in (*lines[2:4], lines[5])) == 1_000
+    assert lines[5].split()[1] == "50.0000%"
+
+
+def test_an_engines_share_is_of_the_routed_keys_and_stands_beside_its_weight(path: Path) -> None:
+    printed = json.loads(run(path, "--model", "n", "--count", "20000", "--json").output)
+    a, b = printed["engines"]
+    assert a["share"] + b["share"] == pytest.approx(1.0)
+    # Standard deviations: of a half of some 10,000 routed keys 0.005, of a half of 20,000 keys 0.0035.
+    assert abs(a["share"] - a["weight"]) < 5 * 0.005
+    assert printed["shed"]["expected"] == 0.5
+    assert abs(printed["shed"]["share"] - 0.5) < 5 * 0.0035
+    assert printed["routed"] + printed["refused"]["SHED"] == printed["count"] == 20_000
 
 
 def test_an_engine_taken_for_dead_gets_nothing(path: Path) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from headrace.schemas.weights import RouteWeights, Snapshot
 
 MAX_COUNT = 10_000_000
+SHED = "SHED"
 
 
 @click.command()
@@ -23,7 +24,7 @@ MAX_COUNT = 10_000_000
 @click.option("--cluster", help="Where the request enters; may be left out where only one cluster routes the model.")
 @click.option("--class", "request_class", default="default", show_default=True, help="Request class.")
 @click.option("--key", help="Session key; the same key gets the same engine.")
-@click.option("--count", type=click.IntRange(1, MAX_COUNT), help="Route this many different keys; print their shares.")
+@click.option("--count", type=click.IntRange(1, MAX_COUNT), help="Route this many different keys; count who gets them.")
 @click.option("--down", multiple=True, metavar="ENGINE", help="Take this engine for dead; may be given again.")
 @click.option("--at-ms", type=int, help="Instant of the request, ms since the epoch; default: the snapshot's tick.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -41,7 +42,8 @@ def command(
 ) -> None:
     """Say which engine a request gets by the weights in a snapshot file, and why.
 
-    With --count, route that many different keys and hold the shares against the weights.
+    With --count, route that many different keys: each engine's share of those routed stands beside its weight, and the
+    share that was shed of all keys beside what the snapshot sheds.
 
     Example: headrace route --snapshot weights.json --cluster tokyo --model llama-3.1-8b --count 100000
     """
@@ -114,30 +116,48 @@ def _print_decision(weights: "RouteWeights", decision: "Decision", *, as_json: b
 
 
 def _print_shares(weights: "RouteWeights", decisions: "Counter[tuple[str, str]]", count: int, *, as_json: bool) -> None:
-    rows = _share_rows(weights, decisions, count)
+    rows = _share_rows(weights, decisions)
     refused = {what: n for (outcome, what), n in sorted(decisions.items()) if outcome != "ROUTED"}
+    routed = count - sum(refused.values())
     if as_json:
-        click.echo(orjson.dumps({"route": str(weights.route), "count": count, "engines": rows, "refused": refused}))
+        found = {"route": str(weights.route), "count": count, "routed": routed, "engines": rows, "refused": refused}
+        click.echo(orjson.dumps(found | {"shed": {"expected": weights.shed_ratio, "share": _shed(refused) / count}}))
         return
-    width = max([len("engine"), *(len(str(row["engine_id"])) for row in rows)])
+    _print_share_table(weights, rows, refused, count)
+
+
+def _print_share_table(
+    weights: "RouteWeights", rows: "Sequence[dict[str, str | float | int]]", refused: "dict[str, int]", count: int
+) -> None:
+    width = max([len("not routed"), *(len(str(row["engine_id"])) for row in rows), *map(len, refused)])
     click.echo(f"{weights.route}: {count} keys by the weights of epoch {weights.epoch} version {weights.version}")
-    click.echo(f"{'engine':<{width}}  {'weight':>9}  {'share':>9}  {'keys':>9}")
+    click.echo(f"{'engine':<{width}}  {'weight':>9}  {'of routed':>9}  {'keys':>9}")
     for row in rows:
         click.echo(f"{row['engine_id']:<{width}}  {row['weight']:>9.4%}  {row['share']:>9.4%}  {row['keys']:>9}")
-    for what, n in refused.items():
-        click.echo(f"{what:<{width}}  {'':>9}  {n / count:>9.4%}  {n:>9}")
+    shed = {SHED: _shed(refused)} if weights.shed_ratio > 0.0 else {}
+    if refused | shed:
+        click.echo(f"{'not routed':<{width}}  {'planned':>9}  {'of all':>9}  {'keys':>9}")
+    for what, n in (refused | shed).items():
+        planned = f"{weights.shed_ratio:.4%}" if what == SHED else ""
+        click.echo(f"{what:<{width}}  {planned:>9}  {n / count:>9.4%}  {n:>9}")
+
+
+def _shed(refused: "dict[str, int]") -> int:
+    return refused.get(SHED, 0)
 
 
 def _share_rows(
-    weights: "RouteWeights", decisions: "Counter[tuple[str, str]]", count: int
+    weights: "RouteWeights", decisions: "Counter[tuple[str, str]]"
 ) -> "Sequence[dict[str, str | float | int]]":
+    """Give a row an engine; `share` is of the keys that were routed, as `weight` is of the traffic that is served."""
     ppm = {target.engine_id: target.weight_ppm for target in weights.targets}
     routed = {engine: n for (outcome, engine), n in decisions.items() if outcome == "ROUTED"}
+    total = max(1, sum(routed.values()))
     return [
         {
             "engine_id": engine,
             "weight": ppm.get(engine, 0) / 1_000_000,
-            "share": routed.get(engine, 0) / count,
+            "share": routed.get(engine, 0) / total,
             "keys": routed.get(engine, 0),
         }
         for engine in sorted(ppm.keys() | routed.keys())
