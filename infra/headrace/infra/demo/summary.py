@@ -8,8 +8,6 @@ from headrace.infra.demo.session import Session
 from headrace.infra.fleet.outcomes import LatencySummary, summarise
 from headrace.infra.fleet.request import Kind
 
-MINUTE_S = 60.0
-
 
 def summary(session: Session) -> dict[str, Any]:
     """Give the summary of a session that has finished.
@@ -18,7 +16,8 @@ def summary(session: Session) -> dict[str, Any]:
     data plane knew of; both must be 0. Latencies are what users waited: network, queue, first token and all others.
     `signal_to_weight_ms` is from a signal's Kafka timestamp to the installation of weights that it had a part in.
     `traffic_moved` has the start by itself, in which windows fill for the first time; shares are what was counted, of
-    all traffic at the moment of each move. `share_per_minute` is None below a minute: nothing is extrapolated.
+    all traffic at the moment of each move, over `span_s`: nothing is extrapolated to a minute. `after_start` is None
+    where the run ended before.
     """
     tally, book, times = session.simulation.tally, session.logbook, session.times
     duration_s = max(session.ran_s, 1e-9)
@@ -91,23 +90,23 @@ def moved_words(moved: dict[str, Any]) -> str:
     began = f"the first {start['to_s']:.0f} s, as windows filled: {start['share']:.1%}"
     if after is None:
         return f"{began}; the run ended before it had settled"
-    minute = moved["share_per_minute"]
-    rate = "" if minute is None else f", {minute:.1%} a minute"
-    return f"{after['share']:.1%} of it in {after['to_s'] - after['from_s']:.0f} s{rate} ({began})"
+    return f"{after['share']:.1%} of it in the {after['span_s']:.0f} s after it had settled ({began})"
 
 
 def _moved(book: Logbook, duration_s: float) -> dict[str, Any]:
-    span_s = duration_s - SETTLED_S
-    after = book.moved_share(SETTLED_S, duration_s)
     return {
         "start": _span(book, 0.0, min(SETTLED_S, duration_s)),
-        "after_start": _span(book, SETTLED_S, duration_s) if span_s > 0.0 else None,
-        "share_per_minute": round(after * MINUTE_S / span_s, 4) if span_s >= MINUTE_S else None,
+        "after_start": _span(book, SETTLED_S, duration_s) if duration_s > SETTLED_S else None,
     }
 
 
 def _span(book: Logbook, from_s: float, to_s: float) -> dict[str, float]:
-    return {"from_s": round(from_s, 3), "to_s": round(to_s, 3), "share": round(book.moved_share(from_s, to_s), 4)}
+    return {
+        "from_s": round(from_s, 3),
+        "to_s": round(to_s, 3),
+        "span_s": round(to_s - from_s, 3),
+        "share": round(book.moved_share(from_s, to_s), 4),
+    }
 
 
 def _latency(found: LatencySummary) -> dict[str, float | int | None]:
