@@ -66,6 +66,21 @@ def test_without_one_it_is_the_demand_that_changed_its_own_before_that_of_others
     assert cause_of(of_b(before, own), before, own).startswith("cluster-b asks for 120.0 RPS")
 
 
+def test_of_snapshots_that_are_not_neighbours_it_says_how_long_ago_the_number_was() -> None:
+    # Two routes' moves are told at once, each against the snapshot in which its route was last told of.
+    after = with_demand(fixed_snapshot(MOVED, 12), "cluster-c", 115.5)
+    said: set[str] = set()
+    for age_ms, rps in ((1_000, 130.0), (5_000, 137.1), (11_000, 158.8)):
+        old = with_demand(fixed_snapshot(NEAREST), "cluster-c", rps)
+        before = replace(old, commit=replace(old.commit, tick_ms=after.commit.tick_ms - age_ms))
+        said.add(cause_of(of_b(before, after), before, after).removeprefix("cluster-c asks for 115.5 RPS of "))
+    assert said == {
+        "llama-3.1-8b, 130.0 before",
+        "llama-3.1-8b, 137.1 RPS 5 s before",
+        "llama-3.1-8b, 158.8 RPS 11 s before",
+    }
+
+
 def test_a_protection_that_ended_is_a_cause_as_one_that_began() -> None:
     before = with_protection(fixed_snapshot(MOVED), Protected("engine-b", "backlog", 0.8, "35 stand in line"))
     after = fixed_snapshot(NEAREST, 2)

@@ -20,6 +20,8 @@ SOME = 0.05
 SOME_DEMAND = 0.1
 SOME_CAPACITY = 0.1
 """A route that stayed keeps the utilisation that was true when it was written, so capacity is read with more room."""
+TELL_AGE_MS = 2_000
+"""Between a tick and the next, "before" says enough."""
 GONE = frozenset(
     {
         Reason.STALE,
@@ -85,7 +87,7 @@ def engine_causes(before: Snapshot, after: Snapshot) -> Mapping[str, Cause]:
     old, new = counted_rps(before), counted_rps(after)
     for name in sorted((old.keys() & new.keys()) - found.keys()):
         size = abs(new[name] - old[name]) / max(new[name], old[name])
-        sentence = f"{name} counts {new[name]:.0f} RPS of capacity, {old[name]:.0f} before"
+        sentence = f"{name} counts {new[name]:.0f} RPS of capacity, {old[name]:.0f} {_then(before, after)}"
         add(Cause(name, size, sentence), SOME_CAPACITY)
     return found
 
@@ -116,7 +118,13 @@ def demand_cause(before: Snapshot, after: Snapshot, first: RouteWeights) -> Caus
     if by_rps <= 0.0:
         return None
     asked = f"{route.route.cluster} asks for {route.demand_rps:.1f} RPS of {route.route.model}"
-    return Cause(str(route.route), by_rps, f"{asked}, {old[route.route]:.1f} before")
+    return Cause(str(route.route), by_rps, f"{asked}, {old[route.route]:.1f} {_then(before, after)}")
+
+
+def _then(before: Snapshot, after: Snapshot) -> str:
+    """Say when a number was: of moves told together, each is held against the snapshot that its route was told of."""
+    age_ms = after.commit.tick_ms - before.commit.tick_ms
+    return "before" if age_ms < TELL_AGE_MS else f"RPS {age_ms / 1000:.0f} s before"
 
 
 def cause_of(move: RouteMove, before: Snapshot, after: Snapshot) -> str:
