@@ -93,6 +93,8 @@ def test_a_table_is_filtered_and_says_when_nothing_moved(flags: tuple[str, ...],
     assert "paris|n|default" in said
     assert "tokyo" not in said
     assert said.splitlines()[-1] == "version 2: nothing moved"
+    nowhere = tail("--cluster", "nowhere", *flags).stderr
+    assert nowhere == "headrace tail: no route is of cluster 'nowhere'; there are paris, tokyo\n"
 
 
 def test_following_it_waits_for_the_first_snapshot_and_ends_in_good_order_when_told(
