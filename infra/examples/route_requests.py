@@ -2,6 +2,8 @@
 
 import argparse
 import collections
+import functools
+import sys
 import time
 
 from headrace.dataplane import Outcome, Router
@@ -22,18 +24,19 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000)
     arguments = parser.parse_args()
 
+    say = functools.partial(print, file=sys.stderr)  # standard output is for what was routed
     kafka = KafkaSettings(bootstrap_servers=arguments.bootstrap)
     router = Router(DataPlaneSettings(source="example-gateway"), CLUSTER)
-    feed = SnapshotFeed(kafka, f"{arguments.prefix}weights", router, on_problem=print)
-    reporter = DemandReporter(kafka, f"{arguments.prefix}signals.demand", router.demand, on_problem=print)
+    feed = SnapshotFeed(kafka, f"{arguments.prefix}weights", router, on_problem=say)
+    reporter = DemandReporter(kafka, f"{arguments.prefix}signals.demand", router.demand, on_problem=say)
     feed.start()
     reporter.start()
-    print(f"waiting for weights on {arguments.prefix}weights at {arguments.bootstrap}, at most a minute")
+    say(f"waiting for weights on {arguments.prefix}weights at {arguments.bootstrap}, at most a minute")
     waited_until = time.monotonic() + 60.0
     while router.installation is None and time.monotonic() < waited_until:
         time.sleep(0.1)  # the solver publishes once it has heard of every engine and round trip
     if router.installation is None:
-        print("no weights came: do publish_signals.py, `headrace streams` and `headrace solver` run?")
+        say("no weights came: do publish_signals.py, `headrace streams` and `headrace solver` run?")
 
     went = collections.Counter[str]()
     for number in range(arguments.count):
