@@ -82,7 +82,7 @@ def encode_body(record: Record) -> bytes:
 def decode(
     expected: type[R],
     value: bytes | None,
-    headers: Sequence[tuple[str, bytes]] = (),
+    headers: Sequence[tuple[str, bytes | None]] = (),
     registry: SchemaSource | None = None,
 ) -> R | Rejected:
     """Read a value of the expected record type in any of the three framings.
@@ -102,7 +102,7 @@ def decode(
 
 
 def decode_plain(
-    value: bytes, headers: Sequence[tuple[str, bytes]] = (), registry: SchemaSource | None = None
+    value: bytes, headers: Sequence[tuple[str, bytes | None]] = (), registry: SchemaSource | None = None
 ) -> tuple[str, dict[str, Any]] | Rejected:
     """Read a value of any record type: (its schema's name, its fields as dicts, lists and primitives).
 
@@ -153,9 +153,9 @@ def _read(expected: type[R], writer: AvroSchema, value: bytes, start: int) -> R 
 
 
 def _writer_schema(
-    value: bytes, headers: Sequence[tuple[str, bytes]], registry: SchemaSource | None
+    value: bytes, headers: Sequence[tuple[str, bytes | None]], registry: SchemaSource | None
 ) -> tuple[AvroSchema, int] | Rejected:
-    guid = next((v for k, v in headers if k == SCHEMA_ID_HEADER and v[:1] == _GUID_MAGIC and len(v) == 17), None)
+    guid = next((v for k, v in headers if k == SCHEMA_ID_HEADER and v and v[:1] == _GUID_MAGIC and len(v) == 17), None)
     if guid is not None:
         found = None if registry is None else registry.by_guid(guid[1:])
         return _registered(found, registry, f"GUID {guid[1:].hex()}", 0)

@@ -149,3 +149,9 @@ def test_an_enum_value_of_a_newer_writer_reads_as_unknown() -> None:
 def test_must_raises_what_decode_only_reports() -> None:
     with pytest.raises(UnreadableError, match="MALFORMED"):
         must(decode(NetworkProbe, b"?"))
+
+
+def test_a_schema_header_without_a_value_is_none_and_the_value_is_read_by_its_own_framing() -> None:
+    header = ((SCHEMA_ID_HEADER, None),)
+    assert decode(NetworkProbe, encode(PROBE), header) == PROBE
+    assert rejection(decode(NetworkProbe, b"junk", header)) is RejectReason.MALFORMED
