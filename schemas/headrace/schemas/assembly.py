@@ -14,7 +14,7 @@ The fold is mutable inside for speed; what it hands out is immutable.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headrace.schemas.check_snapshot import check_route
+from headrace.schemas.check_snapshot import check_numbers, check_route
 from headrace.schemas.codec import decode, encode_body
 from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.digest import add, remove, summand, to_text
@@ -90,6 +90,9 @@ class SnapshotAssembler:
         commit = decode(SnapshotCommit, record.value, record.headers)
         if isinstance(commit, Rejected):
             return Refused((f"offset {record.offset}: {commit.reason}: {commit.detail}",))
+        problems = check_numbers(commit)
+        if problems:  # before it counts as the newest: no sound commit could follow it
+            return Refused(problems, commit.epoch, commit.version)
         if self._commit is not None and (commit.epoch, commit.version) <= (self._commit.epoch, self._commit.version):
             return Ignored(f"commit {commit.epoch}/{commit.version} is not newer than the last one")
         self._commit = commit

@@ -15,8 +15,11 @@ from headrace.schemas.weights import PPM, RouteWeights, Snapshot, SnapshotCommit
 _INT_MAX: Final = (1 << 31) - 1
 _LONG_MAX: Final = (1 << 63) - 1
 """What Avro's int and long hold."""
-_COMMIT_BOUNDS: Final = {"epoch": _LONG_MAX, "version": _LONG_MAX, "tick_ms": _LONG_MAX, "period_ms": _LONG_MAX}
-_ROUTE_BOUNDS: Final = {"tier": _INT_MAX, "epoch": _LONG_MAX, "version": _LONG_MAX, "shed_ratio": 1, "retry_ratio": 1}
+MAX_NUMBER: Final = 1 << 62
+"""The newest epoch or version: the next one still fits a long, so that no record of the topic can stop its writer."""
+_NUMBERS: Final = {"epoch": MAX_NUMBER, "version": MAX_NUMBER}
+_COMMIT_BOUNDS: Final = {**_NUMBERS, "tick_ms": _LONG_MAX, "period_ms": _LONG_MAX}
+_ROUTE_BOUNDS: Final = {"tier": _INT_MAX, **_NUMBERS, "shed_ratio": 1, "retry_ratio": 1}
 
 
 def check_snapshot(snapshot: Snapshot, proven: Snapshot | None = None) -> tuple[str, ...]:
@@ -33,6 +36,11 @@ def check_snapshot(snapshot: Snapshot, proven: Snapshot | None = None) -> tuple[
 def check_route(route: RouteWeights) -> tuple[str, ...]:
     """Give every problem of one route by itself."""
     return tuple(_route_problems(route))
+
+
+def check_numbers(record: RouteWeights | SnapshotCommit) -> tuple[str, ...]:
+    """Give every problem of a record's epoch and version: one that has any counts for nothing, whatever it says."""
+    return tuple(_outside(record, _NUMBERS, "commit." if isinstance(record, SnapshotCommit) else ""))
 
 
 def _snapshot_problems(snapshot: Snapshot, proven: Snapshot | None) -> Iterator[str]:

@@ -155,3 +155,15 @@ def test_a_commit_that_is_already_over_is_refused() -> None:
     *_, outcome = feed(assembler, raw(a), raw(replace(commit(1, a), valid_until_ms=1000)))
     assert isinstance(outcome, Refused)
     assert "valid_until_ms" in outcome.problems[0]
+
+
+def test_numbers_that_no_writer_could_follow_are_refused_by_name_and_the_next_sound_commit_is_installed() -> None:
+    assembler, first, second = SnapshotAssembler(), route("A", 1), route("A", 2, a=0)
+    feed(assembler, raw(first), raw(commit(1, first)))
+    hostile = replace(commit(1, first), epoch=2**63 - 1, version=-1)
+    too_new = replace(first, epoch=2**62 + 1)
+    said = (f"commit.epoch is {2**63 - 1}; 0 to {2**62}", f"commit.version is -1; 0 to {2**62}")
+    assert feed(assembler, raw(hostile)) == [Refused(said, 2**63 - 1, -1)]
+    assert isinstance(assembler.offer(raw(too_new)), Refused)
+    outcomes = feed(assembler, raw(second), raw(commit(2, second)))
+    assert isinstance(outcomes[-1], Assembled)

@@ -1,5 +1,7 @@
 """What a new writer learns from the weights topic: the newest epoch and version, the last good snapshot, live keys."""
 
+from dataclasses import replace
+
 from headrace.schemas.codec import encode
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import WEIGHTS
@@ -61,3 +63,16 @@ def test_the_next_epoch_is_above_every_one_seen_and_above_those_of_a_topic_that_
     history.epoch = 1_700_000_000
     assert history.next_epoch(1_700_000_000_999) == 1_700_000_001
     assert history.next_epoch(0) == 1_700_000_001
+
+
+def test_numbers_at_the_end_of_a_long_count_for_nothing_so_that_a_next_epoch_and_version_can_be_written() -> None:
+    first = tick_of({"A|m|default": {"e1": 1_000_000}}, stamp(3, 7))
+    commit = first.snapshot.commit
+    hostile = [replace(commit, epoch=2**63 - 1), replace(commit, epoch=4, version=2**63 - 1)]
+    orphan = route_of("C|m|default", {"e1": 1_000_000}, 2**63 - 1, 2**63 - 1)
+    history = history_of(
+        *written(first), *(raw(each.key, encode(each)) for each in hostile), raw(orphan.key, encode(orphan))
+    )
+    assert (history.epoch, history.version) == (3, 7)
+    assert history.assembler.snapshot == first.snapshot
+    assert history.live == {b"A|m|default", b"C|m|default"}

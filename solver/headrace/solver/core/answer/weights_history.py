@@ -8,6 +8,7 @@ takes away.
 """
 
 from headrace.schemas.assembly import SnapshotAssembler
+from headrace.schemas.check_snapshot import check_numbers
 from headrace.schemas.codec import decode
 from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.ids import COMMIT_KEY
@@ -34,7 +35,7 @@ class WeightsHistory:
         return max(self.epoch + 1, now_ms // 1000)
 
     def offer(self, record: RawRecord) -> None:
-        """Take the next record; one that cannot be read counts for nothing but its key."""
+        """Take the next record; one that is unreadable, or has numbers out of bounds, counts only for its key."""
         self.assembler.offer(record)
         if record.key is None:
             return
@@ -46,6 +47,6 @@ class WeightsHistory:
         else:
             self._live.add(record.key)
             decoded = decode(RouteWeights, record.value, record.headers)
-        if not isinstance(decoded, Rejected):
+        if not isinstance(decoded, Rejected) and not check_numbers(decoded):
             self.epoch = max(self.epoch, decoded.epoch)
             self.version = max(self.version, decoded.version)
