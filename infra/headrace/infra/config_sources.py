@@ -9,13 +9,12 @@ A value from the environment or a flag that begins with `[` or `{` is read as JS
 type then reads.
 """
 
-import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from headrace.infra.config_tree import Tree, merged
+from headrace.infra.document_text import read_json, read_toml
 from headrace.infra.expected import why_unreadable
 
 PREFIX = "HEADRACE_"
@@ -38,10 +37,10 @@ def read_file(path: Path | None, problems: list[str]) -> Tree:
     if path is None:
         return {}
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return read_toml(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         problems.append(f"{path} {why_unreadable(error)}")
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         problems.append(f"{path} is no TOML: {error}")
     return {}
 
@@ -64,8 +63,8 @@ def read_flags(overrides: Mapping[str, str], problems: list[str]) -> dict[str, T
     trees: dict[str, Tree] = {}
     for key, text in overrides.items():
         try:
-            holder = tomllib.loads(f"{key} = 0")
-        except tomllib.TOMLDecodeError:
+            holder = read_toml(f"{key} = 0")
+        except ValueError:
             problems.append(f"--set {key}: the key is not a TOML key such as solver.period_ms")
             continue
         trees[f"--set {key}"] = _filled(holder, _value(f"--set {key}", text, problems))
@@ -84,8 +83,8 @@ def _value(name: str, text: str, problems: list[str]) -> Any:  # noqa: ANN401 - 
     if not text.lstrip().startswith(("[", "{")):
         return text
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
+        return read_json(text)
+    except ValueError as error:
         problems.append(f"{name} begins like JSON and is none: {error}")
         return text
 

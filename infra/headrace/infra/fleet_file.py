@@ -13,8 +13,7 @@
 apply` and the tests. All problems are told at once, by place.
 """
 
-import json
-import tomllib
+import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,8 @@ from typing import Any, TypeVar, cast
 
 import pydantic
 
-from headrace.infra.config_tree import fitted
+from headrace.infra.config_tree import fitted, leaves
+from headrace.infra.document_text import read_json, read_toml
 from headrace.infra.expected import should_be, why_unreadable
 from headrace.schemas.check_fleet import check_engine, check_profile
 from headrace.schemas.errors import InvalidInputError
@@ -48,6 +48,7 @@ _PROFILE_DEFAULTS: Mapping[str, Any] = {
 }
 FORM = "fleet.toml"
 R = TypeVar("R")
+_WORDS: Mapping[type, str] = {bool: "true or false", str: "a string", int: "an integer", float: "a number"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def read_fleet_file(path: Path) -> FleetFile:
     """
     try:
         text = path.read_text("utf-8")
-        tree = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        tree = read_json(text) if path.suffix == ".json" else read_toml(text)
     except (OSError, ValueError) as error:
         raise InvalidInputError(str(path), (why_unreadable(error),)) from error
     return parse_fleet(str(path), tree)
@@ -114,7 +115,9 @@ def _entries(
     for i, entry in enumerate(cast("Sequence[Any]", given)):
         filled: Any = {**defaults, **cast("dict[str, Any]", entry)} if isinstance(entry, dict) else entry
         try:
-            found[f"{section}.{i}"] = pydantic.TypeAdapter(kind).validate_python(filled)
+            read = pydantic.TypeAdapter(kind).validate_python(filled)
+            problems += _coerced(f"{section}.{i}", filled, read)
+            found[f"{section}.{i}"] = read
         except pydantic.ValidationError as error:
             for each in error.errors(include_url=False, include_context=False):
                 place = ".".join((section, str(i), *map(str, each["loc"])))
@@ -122,6 +125,17 @@ def _entries(
                 said = "is missing" if missing else f"is {each['input']!r}; {should_be(kind, each)}"
                 problems.append(f"{place} {said}")
     return found
+
+
+def _coerced(at: str, given: Any, read: Any) -> Iterator[str]:  # noqa: ANN401 - an entry as written, and its record
+    """Give a problem for each value that was read as another type: "yes" is no boolean, and "10" no number."""
+    values = dict(leaves(dataclasses.asdict(read)))
+    for path, value in leaves(given):
+        kind = type(values.get(path))
+        if isinstance(value, bool | str | int | float) and kind is not type(value) and kind in _WORDS:
+            if kind is float and type(value) is int:
+                continue
+            yield f"{'.'.join((at, *path))} is {value!r}; it should be {_WORDS[kind]}"
 
 
 def _repeated(name: str, values: Sequence[str]) -> Iterator[str]:

@@ -2,11 +2,11 @@
 
 import csv
 import gzip
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO, TypeVar, cast
 
+from headrace.infra.document_text import read_json
 from headrace.schemas.errors import InvalidInputError
 
 T = TypeVar("T")
@@ -40,8 +40,8 @@ def json_lines(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 try:
-                    found: Any = json.loads(line)
-                except json.JSONDecodeError:
+                    found: Any = read_json(line)
+                except ValueError:
                     found = None
                 yield number, cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
 
