@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
+from headrace.schemas.free_text import line_problem, text_problem
 from headrace.schemas.ids import identifier_problem
 
 MAX_NAMES = 1024
@@ -38,6 +39,9 @@ def _engine_problems(spec: EngineSpec) -> Iterator[str]:
             yield from _identifier(f"{field}[{i}]", name)
     if spec.capacity_rps_per_replica is not None:
         yield from _positive("capacity_rps_per_replica", spec.capacity_rps_per_replica, MAX_RPS)
+    problem = None if spec.address is None else line_problem("address", spec.address)
+    if problem is not None:
+        yield problem
 
 
 def _profile_problems(profile: LatencyProfile) -> Iterator[str]:
@@ -60,6 +64,19 @@ def _profile_problems(profile: LatencyProfile) -> Iterator[str]:
             yield from _measured(f"{field}[{i}]", value, MAX_SECONDS)
     for field in ("measured_from_load", "measured_to_load"):
         yield from _measured(field, getattr(profile, field), MAX_RPS)
+    yield from _provenance_problems(profile)
+
+
+def _provenance_problems(profile: LatencyProfile) -> Iterator[str]:
+    """Judge what says where a profile comes from and how well it fits."""
+    for field in ("fit_error_median", "fit_error_p90", "left_out_error_median", "left_out_error_p90"):
+        error: float | None = getattr(profile, field)
+        if error is not None:
+            yield from _measured(field, error, MAX_RPS)
+    for field in ("hardware", "model", "source"):
+        problem = text_problem(field, getattr(profile, field))
+        if problem is not None:
+            yield problem
 
 
 def _identifier(field: str, value: str) -> Iterator[str]:

@@ -141,3 +141,35 @@ def test_engines_that_are_published_and_not_in_the_file_are_those_left_as_they_a
     a, b, c = parse_fleet("here", {"engines": rows, "profiles": [PROFILE]}).engines
     assert left_out((a, b, c), FleetFile((b,))) == ("engine-a", "engine-c")
     assert left_out((a,), FleetFile((a, b))) == ()
+
+
+def test_a_value_of_another_type_is_not_read_as_if_it_were_right() -> None:
+    engine = {**ENGINE, "drain": "yes", "capacity_rps_per_replica": "10"}
+    profile = {**PROFILE, "capacity_rps": True, "load_knots": [0, "0.5", 1]}
+    assert set(problems_of({"engines": [engine], "profiles": [profile]})) == {
+        "engines.0.drain is 'yes'; it should be true or false",
+        "engines.0.capacity_rps_per_replica is '10'; it should be a number",
+        "profiles.0.capacity_rps is True; it should be a number",
+        "profiles.0.load_knots.1 is '0.5'; it should be a number",
+    }
+
+
+def test_half_a_character_in_a_file_is_a_problem_that_can_be_printed(tmp_path: Path) -> None:
+    file = tmp_path / "fleet.json"
+    file.write_text(json.dumps({"engines": [{**ENGINE, "address": "\ud800"}], "profiles": [PROFILE]}))
+    with pytest.raises(InvalidInputError) as caught:
+        read_fleet_file(file)
+    assert caught.value.problems[0].startswith(r"engines.0.address is '\ud800'; ")
+    str(caught.value).encode()
+
+
+def test_half_a_character_in_a_problem_file_is_a_problem_of_its_engine() -> None:
+    document = json.loads((resources.files("headrace.infra.problems") / "three-regions.json").read_text("utf-8"))
+    document["engines"][0]["address"] = "\ud800"
+    document["engines"][1]["address"] = "a\nb"
+    with pytest.raises(InvalidInputError) as caught:
+        parse_problem(json.dumps(document))
+    assert [problem.partition(" is ")[0] for problem in caught.value.problems] == [
+        "engines[0].address",
+        "engines[1].address",
+    ]

@@ -5,11 +5,12 @@ says where, what was found, what is allowed, and for an unknown key the nearest 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
+from headrace.schemas.free_text import line_problem, text_problem
 from headrace.schemas.ids import identifier_problem
 
 E = TypeVar("E", bound=StrEnum)
@@ -56,19 +57,16 @@ class Reader:
         return self._content.get(name) is not None
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Read a string."""
-        value = self._get(name, default)
-        if not isinstance(value, str):
-            return self._wrong(name, value, "a string", "")
-        return value
+        """Read free text."""
+        return self._string(name, default, text_problem)
 
     def identifier(self, name: str, default: str | None = None) -> str:
         """Read an identifier."""
-        value = self.text(name, default)
-        problem = identifier_problem(name, value) if isinstance(self._content.get(name, default), str) else None
-        if problem is not None:
-            self.note(name, problem.removeprefix(f"{name} "))
-        return value
+        return self._string(name, default, identifier_problem)
+
+    def line(self, name: str, default: str | None = None) -> str:
+        """Read free text of one line."""
+        return self._string(name, default, line_problem)
 
     def number(self, name: str, default: float | None = None, low: float = 0.0, high: float = math.inf) -> float:
         """Read a finite number within bounds; a boolean is none."""
@@ -125,6 +123,15 @@ class Reader:
     def items(self) -> Mapping[str, Any]:
         """Give the fields as they are."""
         return self._content
+
+    def _string(self, name: str, default: str | None, judge: Callable[[str, str], str | None]) -> str:
+        value = self._get(name, default)
+        if not isinstance(value, str):
+            return self._wrong(name, value, "a string", "")
+        problem = judge(name, value)
+        if problem is not None:
+            self.note(name, problem.removeprefix(f"{name} "))
+        return value
 
     def _list(self, name: str, *, required: bool) -> Sequence[Any]:
         value = self._get(name, None if required else [])

@@ -175,7 +175,7 @@ def _engine(reader: Reader, profiles: Mapping[str, LatencyProfile]) -> Engine:
         models=models,
         capabilities=reader.names("capabilities"),
         residency=reader.names("residency"),
-        address=reader.text("address") if reader.has("address") else None,
+        address=reader.line("address") if reader.has("address") else None,
         profile_id=profile_id,
         ready_replicas=reader.count("ready_replicas", high=10**6),
         capacity_rps_per_replica=reader.number(
