@@ -28,6 +28,7 @@ from headrace.replay.score.comparison import Comparison, compare
 from headrace.replay.score.measured import MeasuredFleet
 from headrace.replay.sources.folder import HistoryFolder
 from headrace.schemas.errors import InvalidInputError
+from headrace.schemas.made_folder import made_folder
 from headrace.schemas.topics import SHADOW
 from headrace.solver.glop import Glop
 
@@ -119,7 +120,7 @@ def plain_runs(result: Result) -> dict[str, Any]:
 def _see_out(out: Path, variants: Sequence[Variant]) -> None:
     if out.exists() and any(out.iterdir()):
         raise HistoryError(f"{out} is not empty; a run writes {len(variants) + 1} variants into a folder of its own")
-    out.mkdir(parents=True, exist_ok=True)
+    made_folder(out, "--out")
 
 
 def _run(asked: Asked, history: HistoryFolder, jobs: Sequence[Job], measured: MeasuredFleet) -> Result:

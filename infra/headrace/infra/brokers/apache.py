@@ -22,6 +22,7 @@ from headrace.infra.brokers.ready import wait_until_ready
 from headrace.infra.child import ChildError, ChildProcess
 from headrace.infra.ports import LOOPBACK, free_ports, is_taken
 from headrace.schemas.bus.settings import KafkaSettings
+from headrace.schemas.made_folder import made_folder
 
 READY_TIMEOUT_S = 90.0
 FORMAT_TIMEOUT_S = 60.0
@@ -85,7 +86,7 @@ class ApacheBroker:
             raise BrokerError(f"port {self._port} is taken; choose another with --port")
         java, jars = find_java(), fetch_jars()
         self._folder = self._folder or Path(tempfile.mkdtemp(prefix="headrace-kafka-"))
-        self._folder.mkdir(parents=True, exist_ok=True)
+        made_folder(self._folder, "data_dir")
         config = self._write_config(self._folder)
         classpath = f"{jars}/*"
         if not (self._folder / "data" / "meta.properties").exists():

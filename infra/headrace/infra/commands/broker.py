@@ -33,9 +33,12 @@ def up(*, kind: str, port: int, data_dir: Path | None, as_json: bool) -> None:
 
     from headrace.infra.brokers import start_broker
     from headrace.infra.brokers.contract import BrokerError
+    from headrace.schemas.made_folder import made_folder
 
     if data_dir is not None and kind != "apache":
         raise click.UsageError("--data-dir is for --kind apache: the embedded broker stores nothing on disk")
+    if data_dir is not None:
+        made_folder(data_dir, "--data-dir")
     stopped = threading.Event()
 
     def stop(_signal: int, _frame: object) -> None:

@@ -45,7 +45,9 @@ def command(*, config: Config, workers: int, log_level: str) -> None:
     """
     from headrace.infra.log_lines import open_log
     from headrace.infra.stopping import stop_on_signals
+    from headrace.schemas.made_folder import made_folder
 
+    made_folder(Path(config.streams.data_dir), "streams.data_dir")
     stopped, log = stop_on_signals(), open_log(log_level)
     if workers > 1:
         from headrace.infra.supervise import supervise

@@ -32,6 +32,7 @@ from headrace.schemas.bus.publisher import Publisher
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import encode
 from headrace.schemas.errors import HeadraceError
+from headrace.schemas.made_folder import made_folder
 from headrace.schemas.topics import FLEET, PROFILES, Topic, topic_table
 
 START_TIMEOUT_S = 60.0
@@ -93,7 +94,7 @@ class Session:
         Raises:
             HeadraceError: something could not be started, or a worker ended; `stop` is still to be called.
         """
-        self.options.folder.mkdir(parents=True, exist_ok=True)
+        made_folder(self.options.folder, "--folder")
         clusters = self.options.scenario.names.clusters
         self.logbook = Logbook(clusters)
         broker = self._stack.enter_context(start_broker(self.options.broker))

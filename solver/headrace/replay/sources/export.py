@@ -25,6 +25,7 @@ from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import decode
 from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.ids import COMMIT_KEY
+from headrace.schemas.made_folder import made_folder
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import DECISIONS, SHADOW, SNAPSHOTS, STATE_OF, Topic, TopicSettings, topic_table
 from headrace.schemas.weights import SnapshotCommit
@@ -67,7 +68,7 @@ class Exporter:
         """
         if self._folder.exists() and any(self._folder.iterdir()):
             raise HistoryError(f"{self._folder} is not empty; history is written into a folder of its own")
-        self._folder.mkdir(parents=True, exist_ok=True)
+        made_folder(self._folder, "--out")
         try:
             for role in EXPORTED:
                 self._one(self._topics[role])
