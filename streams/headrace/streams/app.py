@@ -49,6 +49,8 @@ class CommittedThread(AIOKafkaConsumerThread):
 
     async def _leave_group(self) -> None:
         coordinator = cast("Any", self._consumer)._coordinator  # noqa: SLF001 - aiokafka leaves only in its own stop
+        if coordinator is None:
+            return  # made, and not started: it has joined no group
         # Closing waits for the coordination to end, and that for a rebalance, and that for the fold.
         coordination = coordinator._coordination_task  # noqa: SLF001 - as above
         coordination.cancel()
@@ -84,6 +86,7 @@ class CommittedConsumer(Consumer):
         self._starts: dict[Place, int] = {}
         self._takers: dict[str, Taker] = {}
         self._done: dict[TP, int] = {}
+        self._left: dict[TP, int] = {}
 
     def give(self, topic: str, taker: Taker) -> None:
         """Have a topic's records taken by `taker`, which may wait until it has room."""
@@ -93,16 +96,39 @@ class CommittedConsumer(Consumer):
         """Fetch; hand the records of taken topics on, and give the others."""
         records, _ = await self._wait_next_records(timeout)
         generation = self.app.consumer_generation_id
+        taken = {tp: batch for tp, batch in (records or {}).items() if tp.topic in self._takers}
+        if self._left and self._flows(generation):
+            self._leave(taken)  # it lies behind what was left
+            taken = {}
+            await self._go_back()
+        for tp, batch in taken.items():
+            if self._flows(generation):
+                await self._takers[tp.topic](batch, generation)
+            else:
+                self._leave({tp: batch})
         for tp, batch in (records or {}).items():
-            taker = self._takers.get(tp.topic)
-            if taker is not None and self._flows(generation):
-                await taker(batch, generation)
+            if tp.topic in self._takers:
                 continue
             for record in batch:
-                # What is left here is dropped; whoever lets the flow go on seeks first.
+                # What is left here is dropped: Faust reads a changelog anew in each recovery.
                 if not self._flows(generation):
                     return
                 yield tp, self._to_message(tp, record)
+
+    def _leave(self, taken: Mapping[TP, Sequence[Any]]) -> None:
+        """Note records that came while nothing flows: a fetch under way when Faust sought is answered from there."""
+        for tp, batch in taken.items():
+            self._left[tp] = min(batch[0].offset, self._left.get(tp, batch[0].offset))
+
+    async def _go_back(self) -> None:
+        """Seek to what was left, and never forwards; what is read again is dropped by the guard in each state."""
+        owned = self.assignment()
+        left, self._left = self._left, {}
+        places: dict[TP, int] = {}
+        for tp in left.keys() & owned:
+            position = await self.position(tp)
+            places[tp] = left[tp] if position is None else min(left[tp], position)
+        await self.seek_wait(places)
 
     def _flows(self, generation: int) -> bool:
         return self.flow_active and not self.should_stop and self.app.consumer_generation_id == generation
@@ -113,6 +139,8 @@ class CommittedConsumer(Consumer):
 
     async def force_commit(self, topics: object = None, start_new_transaction: bool = True) -> bool:  # noqa: ARG002, FBT001, FBT002 - Faust's signature
         """Commit up to where the owned partitions are done; Faust never asks for some topics alone."""
+        if not self._done:
+            return False  # nor may there be a client to ask for its assignment yet
         owned = self.assignment()
         self._done = {tp: offset for tp, offset in self._done.items() if tp in owned}
         waiting = {tp: offset for tp, offset in self._done.items() if offset > (self._committed_offset[tp] or 0)}
@@ -132,6 +160,7 @@ class CommittedConsumer(Consumer):
 
     async def perform_seek(self) -> None:
         """Seek what is committed, and then what was asked for. Faust leaves a partition without a commit as it is."""
+        self._left = {}
         await super().perform_seek()
         owned = self.assignment()
         await self.seek_wait({tp: offset for place, offset in self._starts.items() if (tp := TP(*place)) in owned})
