@@ -138,7 +138,9 @@ class _Worker:
 
     def _compose(self, fleet: FleetWatch, registry: SchemaSource | None) -> "tuple[AppT, list[FoldTask]]":
         from headrace.streams.app import make_app, session_timeout_s, shorten_fetches  # noqa: PLC0415 - Faust is imported after the loop's policy is set
+        from headrace.streams.unreadable_headers import forgive_headers  # noqa: PLC0415 - as above
 
+        forgive_headers()
         app = make_app(self._kafka, self._settings)
         self._lease = Lease(session_timeout_s(self._kafka, self._settings))
         folds = [self._fold(app, role, fleet if role == SIGNALS_ENGINE else None, registry) for role in STATE_OF]
