@@ -8,6 +8,7 @@ import click
 
 from headrace.infra import commands
 from headrace.infra.command_folder import CommandFolder
+from headrace.infra.standard_streams import open_closed, why_unwritten
 from headrace.schemas.errors import HeadraceError
 
 INTERRUPTED = 130
@@ -35,6 +36,7 @@ def headrace() -> None:
 
 def main() -> None:
     """Run the command; an expected failure is one message on standard error and exit status 1, not a traceback."""
+    open_closed()
     try:
         headrace(standalone_mode=True)
     except HeadraceError as error:
@@ -48,7 +50,7 @@ def main() -> None:
     except Exception as error:
         from headrace.infra.kafka_edge import failure_of  # noqa: PLC0415 - loaded only where something failed
 
-        failure = failure_of(error)
+        failure = why_unwritten(error) or failure_of(error)
         if failure is None:
             raise
         click.echo(f"headrace: {failure}", err=True)
