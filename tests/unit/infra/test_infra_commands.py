@@ -13,6 +13,7 @@ from headrace.infra.cli import headrace
 from headrace.infra.kafka_edge import UnreachableError, require_topics
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.errors import InvalidInputError
+from headrace.solver.core.policies import policy_names
 
 ROOT = Path(__file__).parents[3]
 
@@ -117,3 +118,8 @@ def test_setting_up_says_everything_on_standard_error(tmp_path: Path) -> None:
     )
     assert done.stdout == ""
     assert "setup: installed in" in done.stderr
+
+
+def test_the_help_of_solve_names_every_policy_there_is() -> None:
+    said = " ".join(run("solve", "--help").output.split())
+    assert f"Policy: {', '.join(policy_names())}." in said

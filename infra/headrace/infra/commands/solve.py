@@ -17,6 +17,17 @@ if TYPE_CHECKING:
 _PREFIX = "solver."
 
 
+class PolicyOption(click.Option):
+    """An option whose help names the policies that there are, found only where help is asked for."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Give the line of the help."""
+        from headrace.solver.core.policies import policy_names
+
+        self.help = f"Policy: {', '.join(policy_names())}."
+        return super().get_help_record(ctx)
+
+
 def _print_form(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     from headrace.solver.core.problem_file import problem_json
 
@@ -38,7 +49,7 @@ def _print_form(ctx: click.Context, _param: click.Parameter, value: bool) -> Non
 @click.option("--explain", "why", nargs=2, metavar="CLUSTER ENGINE", help="Say why an engine has its weight.")
 @click.option("--model", help="With --explain: the model, where the cluster asks for several.")
 @click.option("--class", "request_class", help="With --explain: the request class, where there are several.")
-@click.option("--policy", help="Policy: lp, nearest, capacity_weighted, last_good.")
+@click.option("--policy", cls=PolicyOption)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting, such as solver.segments=16.")
 @click.option("--snapshot-out", type=click.Path(path_type=Path), help="Write the snapshot for `headrace route`.")
 @click.option("--now-ms", type=int, default=0, show_default=True, help="Tick time, ms since the epoch.")
