@@ -5,7 +5,8 @@ A state topic has exactly as many partitions as its signals topic, fixed for lif
 starts quickly; `snapshots` keeps every one for `history_ms`, in the same records, for whoever looks back.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -98,6 +99,8 @@ _ROLES: tuple[tuple[str, str, type, bool, bool], ...] = (
 )
 _STATES = tuple(STATE_OF.values())
 _WITH_HISTORY = (*_STATES, FLEET, PROFILES)
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_NAME_WORDS = "a topic's name is 1 to 249 of A-Z a-z 0-9 . _ -"
 ROLES = tuple(role for role, *_ in _ROLES)
 
 
@@ -105,7 +108,7 @@ def topic_table(settings: TopicSettings) -> Mapping[str, Topic]:
     """Give every topic by role.
 
     Raises:
-        InvalidInputError: a name is given for a role that does not exist, or two roles share one name.
+        InvalidInputError: a name is given for a role that does not exist, is none to Kafka, or is shared by two roles.
     """
     problems = [
         f"names.{role}: no such topic; roles are {', '.join(ROLES)}" for role in settings.names if role not in ROLES
@@ -113,6 +116,7 @@ def topic_table(settings: TopicSettings) -> Mapping[str, Topic]:
     table = {
         role: _topic(settings, role, key, record, compacted, single) for role, key, record, compacted, single in _ROLES
     }
+    problems += _name_problems(settings, table.values())
     by_name: dict[str, str] = {}
     for topic in table.values():
         if topic.name in by_name:
@@ -121,6 +125,22 @@ def topic_table(settings: TopicSettings) -> Mapping[str, Topic]:
     if problems:
         raise InvalidInputError("topics", tuple(problems))
     return table
+
+
+def _name_problems(settings: TopicSettings, topics: Iterable[Topic]) -> Iterator[str]:
+    """Tell what Kafka would refuse as a name, by the setting that it comes from; a prefix once."""
+    by_prefix = [topic.name for topic in topics if topic.role not in settings.names]
+    wrong = max((name for name in by_prefix if not _is_name(name)), key=len, default=None)
+    if wrong is not None:
+        gives = f"which gives {wrong[:60]!r} of {len(wrong)} characters"
+        yield f"prefix is {settings.prefix[:60]!r}, {gives}; {_NAME_WORDS}"
+    for role, name in settings.names.items():
+        if not _is_name(name):
+            yield f"names.{role} is {name[:60]!r} of {len(name)} characters; {_NAME_WORDS}"
+
+
+def _is_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None and name not in {".", ".."}
 
 
 def _topic(settings: TopicSettings, role: str, key: str, record: type, compacted: bool, single: bool) -> Topic:  # noqa: FBT001 - a row of the table

@@ -11,7 +11,11 @@ def test_addresses_with_ports_are_fine() -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["", "broker", "broker:", ":9092", "broker:port", "broker:0", "broker:65536", "b:٣"]
+    "address",
+    [
+        *("", "broker", "broker:", ":9092", "broker:port", "broker:0", "broker:65536", "b:٣", "broker:" + "1" * 5_000),
+        *("http://x:9", "SSL://broker:9093", "a b:9092", "user@broker:9092", "::1:9092"),
+    ],
 )
 def test_an_address_without_host_and_port_is_named(address: str) -> None:
     assert kafka_problems(KafkaSettings(f"good:9092,{address}")) == (

@@ -48,6 +48,31 @@ def test_wrong_names_are_all_told_at_once() -> None:
     assert "'same'" in caught.value.problems[1]
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "a/b", "ä", "a\n", "x" * 250])
+def test_what_kafka_takes_for_no_name_is_told_by_its_role(name: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        topic_table(TopicSettings(names={WEIGHTS: name}))
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"names.{WEIGHTS} is {name[:60]!r} of {len(name)} characters; a topic's name is 1 to 249")
+
+
+def test_a_prefix_that_makes_no_names_is_told_once() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        topic_table(TopicSettings(prefix="team/"))
+    (problem,) = caught.value.problems
+    assert problem == (
+        "prefix is 'team/', which gives 'team/signals.network' of 20 characters; "
+        "a topic's name is 1 to 249 of A-Z a-z 0-9 . _ -"
+    )
+
+
+def test_a_prefix_is_as_long_as_the_longest_name_allows() -> None:
+    longest = max(map(len, ROLES))
+    topic_table(TopicSettings(prefix="x" * (249 - longest)))
+    with pytest.raises(InvalidInputError, match="of 250 characters"):
+        topic_table(TopicSettings(prefix="x" * (250 - longest)))
+
+
 def test_every_role_has_a_topic() -> None:
     assert set(topic_table(TopicSettings())) == set(ROLES)
 

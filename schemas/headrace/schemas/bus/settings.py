@@ -1,5 +1,6 @@
 """How to reach Kafka. Pure: the clients that use it are made in `headrace.schemas.bus.clients`."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -19,6 +20,10 @@ FIXED_OPTIONS: Mapping[str, str] = {
     "group.id": "is given by the worker that owns the group",
 }
 """librdkafka options that headrace sets itself because its correctness rests on them, each with the reason."""
+
+
+_HOST = re.compile(r"\[[0-9A-Fa-f:.]+(%[\w.-]+)?\]|[\w.-]+")
+"""A name, an address, or an IPv6 address in brackets. No scheme: librdkafka takes one for a protocol, Faust none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,4 +76,10 @@ def kafka_problems(kafka: KafkaSettings) -> tuple[str, ...]:
 
 def _is_address(address: str) -> bool:
     host, colon, port = address.rpartition(":")
-    return bool(host and colon) and port.isascii() and port.isdigit() and 0 < int(port) < 65_536
+    return (
+        bool(_HOST.fullmatch(host) and colon)
+        and port.isascii()
+        and port.isdigit()
+        and len(port) <= 5
+        and 0 < int(port) < 65_536
+    )
