@@ -71,7 +71,7 @@ def command(
     """  # noqa: D301 - \b is click's mark for a paragraph to leave as it is
     from headrace.infra.demo.keys import Keys
     from headrace.infra.demo.run import run_unattended, run_with_view
-    from headrace.infra.demo.session import DemoOptions, Session
+    from headrace.infra.demo.session import BrokerGoneError, DemoOptions, Session
     from headrace.infra.demo.summary import summary, summary_lines
     from headrace.infra.fleet.scenarios import load_scenario
 
@@ -104,6 +104,8 @@ def command(
     else:
         for line in summary_lines(result):
             click.echo(line)
+    if session.broker_ended is not None:
+        raise BrokerGoneError(f"the broker ended in mid-run, so this is no whole demo: {session.broker_ended}")
     if stopped() and not attended:
         _say("stopped before its time")
         sys.exit(INTERRUPTED)

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from headrace.infra.brokers import start_broker
+from headrace.infra.brokers.contract import Broker
 from headrace.infra.config import Config
 from headrace.infra.demo.bus_sink import BusSink
 from headrace.infra.demo.logbook import Logbook
@@ -41,6 +42,10 @@ CHECK_EVERY_S = 0.5
 
 class StartError(HeadraceError):
     """The demo did not get as far as its first routed request."""
+
+
+class BrokerGoneError(HeadraceError):
+    """The demo's broker ended in mid-run: what follows was routed by its last weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,7 @@ class Session:
     times: StartTimes = field(default_factory=StartTimes)
     behind_max_ms: float = 0.0
     ran_s: float = 0.0
+    broker_ended: str | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
     _began: float = field(default_factory=time.monotonic)
     _arrivals_s: float | None = None
@@ -84,6 +90,7 @@ class Session:
     workers: Workers = field(init=False)
     logbook: Logbook = field(init=False)
     recent: Recent = field(init=False)
+    _broker: Broker = field(init=False)
     _tail: StateTail = field(init=False)
     _sink: BusSink = field(init=False)
     _zero: float = field(init=False)
@@ -97,7 +104,7 @@ class Session:
         made_folder(self.options.folder, "--folder")
         clusters = self.options.scenario.names.clusters
         self.logbook = Logbook(clusters)
-        broker = self._stack.enter_context(start_broker(self.options.broker))
+        broker = self._broker = self._stack.enter_context(start_broker(self.options.broker))
         self.times.broker_s = self._elapsed()
         apply_topics(broker.kafka, self.config.topics)
         topics = topic_table(self.config.topics)
@@ -161,7 +168,9 @@ class Session:
         self._take_note()
         if time.monotonic() - self._checked >= CHECK_EVERY_S:
             self._checked = time.monotonic()
-            self.workers.check()
+            self._check_broker()
+            if self.broker_ended is None:
+                self.workers.check()
 
     def finish(self) -> None:
         """Let every request end, faster than the clock, with nothing published any more."""
@@ -174,8 +183,21 @@ class Session:
         for one in self.planes.take_installed():
             self.logbook.note_installed(self.now_s, one)
         self.logbook.note_states(self._tail.take())
-        for problem in self.planes.take_problems():
+        problems = self.planes.take_problems()
+        if problems:
+            self._check_broker()
+        # Without a broker every client of it complains, without an end: that it is gone is said once.
+        for problem in problems if self.broker_ended is None else ():
             self.logbook.note(self.now_s, f"data plane: {problem}")
+
+    def _check_broker(self) -> None:
+        """Write down that the broker has ended by itself: once, and requests go on by the last weights."""
+        if self.broker_ended is not None:
+            return
+        reason = self._broker.why_ended()
+        if reason is not None:
+            self.broker_ended = reason.partition("\n")[0].rstrip(":")  # what follows is its log
+            self.logbook.note(self.now_s, f"the broker is gone, the last weights stay: {self.broker_ended}")
 
     def _declare_fleet(self, kafka: KafkaSettings, topics: Mapping[str, Topic]) -> Publisher:
         publisher = Publisher(kafka)
