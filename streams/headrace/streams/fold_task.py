@@ -218,7 +218,7 @@ class FoldTask:
 
 
 def raw_record(record: Any) -> RawRecord:  # noqa: ANN401 - aiokafka ships no types
-    """Give a record of aiokafka's as it lay in the log."""
+    """Give a record of aiokafka's as it lay in the log. A header without a value becomes one with no bytes."""
     return RawRecord(
         record.topic,
         record.partition,
@@ -226,7 +226,7 @@ def raw_record(record: Any) -> RawRecord:  # noqa: ANN401 - aiokafka ships no ty
         record.timestamp,
         record.key,
         record.value,
-        tuple(record.headers),
+        tuple((name, value or b"") for name, value in record.headers),
     )
 
 
