@@ -129,9 +129,9 @@ def _entries(
 
 def _coerced(at: str, given: Any, read: Any) -> Iterator[str]:  # noqa: ANN401 - an entry as written, and its record
     """Give a problem for each value that was read as another type: "yes" is no boolean, and "10" no number."""
-    values = dict(leaves(dataclasses.asdict(read)))
+    values: Mapping[tuple[str, ...], object] = dict(leaves(dataclasses.asdict(read)))
     for path, value in leaves(given):
-        kind = type(values.get(path))
+        kind: type[object] = type(values.get(path))
         if isinstance(value, bool | str | int | float) and kind is not type(value) and kind in _WORDS:
             if kind is float and type(value) is int:
                 continue
