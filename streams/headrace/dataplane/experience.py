@@ -74,6 +74,10 @@ class Experience:
         """Give the ejections that last at this instant, in the order in which they began."""
         return tuple(e for e in list(self._ejections.values()) if e.lasts(now_ms))
 
+    def will_eject(self, now_ms: int) -> bool:
+        """Say whether any ejection lasts at this instant or at a later one: a clock that stepped back goes on."""
+        return any(now_ms < ejection.until_ms for ejection in list(self._ejections.values()))
+
     def throttled(self, now_ms: int) -> dict[str, float]:
         """Give the engines that are asked less, each with the share of sessions that is kept from it."""
         # Most engines reject nothing, and fading changes no sign: only the others are looked at closer.

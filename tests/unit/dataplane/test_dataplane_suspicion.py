@@ -57,6 +57,14 @@ def test_answers_to_what_was_sent_before_an_ejection_do_not_lengthen_it() -> Non
     assert [e.times for e in made.ejections(NOW_MS)] == [1]
 
 
+def test_one_request_of_a_clock_that_stepped_back_does_not_end_an_ejection() -> None:
+    made = router()
+    tell(made, "a", ERROR)
+    during = engines(made)
+    engines(made, NOW_MS - 3_600_000)
+    assert engines(made) == during
+
+
 def test_the_second_ejection_lasts_longer() -> None:
     made = router(ejection_jitter=0.0)
     tell(made, "a", ERROR)
