@@ -78,7 +78,7 @@ def avoidance(
         for engine, share in experience.throttled(now_ms).items()
         if engine in table.ppm
     )
-    until_ms = min([limits.until_ms, *(e.until_ms for e in ejections)])
+    until_ms = min([limits.until_ms, *experience.turns(now_ms)])
     if throttled:
         until_ms = min(until_ms, now_ms + THROTTLES_HOLD_MS)
     avoided = here if panic else here | ejected

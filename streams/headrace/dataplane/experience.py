@@ -74,9 +74,10 @@ class Experience:
         """Give the ejections that last at this instant, in the order in which they began."""
         return tuple(e for e in list(self._ejections.values()) if e.lasts(now_ms))
 
-    def will_eject(self, now_ms: int) -> bool:
-        """Say whether any ejection lasts at this instant or at a later one: a clock that stepped back goes on."""
-        return any(now_ms < ejection.until_ms for ejection in list(self._ejections.values()))
+    def turns(self, now_ms: int) -> tuple[int, ...]:
+        """Give the instants after this one at which an ejection ends, or holds again for a clock that had stepped back."""
+        every = [at_ms for e in list(self._ejections.values()) for at_ms in (e.from_ms, e.until_ms)]
+        return tuple(at_ms for at_ms in every if at_ms > now_ms)
 
     def throttled(self, now_ms: int) -> dict[str, float]:
         """Give the engines that are asked less, each with the share of sessions that is kept from it."""

@@ -132,7 +132,7 @@ class Watch:
             limits = Limits(guards.ejected_max_frozen, guards.panic_above)
         # Taken away first and put back if need be: a suspicion that arises in between then stays.
         self.signs.discard(_SUSPICION)
-        if self.experience.will_eject(now_ms) or self.experience.throttled(now_ms):
+        if self.experience.turns(now_ms) or self.experience.throttled(now_ms):
             self.signs.add(_SUSPICION)
         return avoidance(table, self.down, self.experience, limits, change, now_ms)
 

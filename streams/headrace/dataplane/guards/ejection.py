@@ -33,9 +33,14 @@ class Ejection:
     until_ms: int
     times: int
 
+    @property
+    def from_ms(self) -> int:
+        """The first instant that it holds at: as long before its beginning as it lasts, for clocks that differ."""
+        return 2 * self.at_ms - self.until_ms
+
     def lasts(self, now_ms: int) -> bool:
         """Say whether the engine is out at this instant."""
-        return 2 * self.at_ms - self.until_ms <= now_ms < self.until_ms
+        return self.from_ms <= now_ms < self.until_ms
 
 
 def eject(
