@@ -75,7 +75,7 @@ class Experience:
         return tuple(e for e in list(self._ejections.values()) if e.lasts(now_ms))
 
     def turns(self, now_ms: int) -> tuple[int, ...]:
-        """Give the instants after this one at which an ejection ends, or holds again for a clock that had stepped back."""
+        """Give the later instants at which an ejection ends, or holds again for a clock that had stepped back."""
         every = [at_ms for e in list(self._ejections.values()) for at_ms in (e.from_ms, e.until_ms)]
         return tuple(at_ms for at_ms in every if at_ms > now_ms)
 
