@@ -155,7 +155,7 @@ def test_every_policy_gives_a_sound_snapshot(first: Problem, second: Problem, po
     assert check_snapshot(after.snapshot) == ()
 
 
-# The same examples each time, others where thorough: one run of others in about thirty finds an engine in use whose price
+# The same examples each time, others where thorough: one run of others in thirty finds an engine in use whose price
 # is not its row's dual, and why is not known yet. Four problems in a hundred have so many ways that shrinking one takes
 # minutes: an example is told as it was found.
 @settings(max_examples=60, deadline=None, derandomize=not THOROUGH, phases=(Phase.explicit, Phase.generate))
