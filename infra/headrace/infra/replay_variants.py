@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import orjson
 
 from headrace.infra.config import Config
 from headrace.infra.stopping import stop_on_signals
@@ -32,6 +33,7 @@ from headrace.schemas.made_folder import made_folder
 from headrace.schemas.topics import SHADOW
 from headrace.solver.glop import Glop
 
+INTERRUPTED = 130
 TOLD = 4
 """Numbers of a variant that are told in a line; all of them are in the report."""
 
@@ -97,6 +99,17 @@ def compared_with_shadow(asked: Asked, folder: Path, config: Config) -> Result:
         Job(folder, "shadow", None, base, asked.out, measured, SHADOW),
     ]
     return _run(asked, history, jobs, measured)
+
+
+def tell(result: Result, *, as_json: bool) -> None:
+    """Print a result; end with INTERRUPTED where it is not whole."""
+    if as_json:
+        click.echo(orjson.dumps(plain_runs(result), option=orjson.OPT_INDENT_2))
+    else:
+        for line in result.lines:
+            click.echo(line)
+    if not result.complete:
+        sys.exit(INTERRUPTED)
 
 
 def plain_runs(result: Result) -> dict[str, Any]:

@@ -62,6 +62,17 @@ class Unsound:
     problems: tuple[str, ...]
 
 
+def read_history(reader: CompactedReader, stopped: Callable[[], bool]) -> WeightsHistory | NoPen:
+    """Read the weights topic to its end."""
+    history = WeightsHistory()
+    while not reader.caught_up:
+        if stopped():
+            return NoPen("stopped while reading the weights topic")
+        for record in reader.poll(READ_SLICE_S):
+            history.offer(record)
+    return history
+
+
 class SnapshotWriter:
     """Writes snapshots. One thread at a time; nothing is started before take_pen()."""
 
@@ -98,13 +109,10 @@ class SnapshotWriter:
         ready = self._publisher.init(INIT_TIMEOUT_S)
         if isinstance(ready, Failed):
             return NoPen(ready.reason)
-        history = WeightsHistory()
         reader = self._tail = CompactedReader(self._kafka, [self._weights], on_error=self._on_error)
-        while not reader.caught_up:
-            if stopped():
-                return NoPen("stopped while reading the weights topic")
-            for record in reader.poll(READ_SLICE_S):
-                history.offer(record)
+        history = read_history(reader, stopped)
+        if isinstance(history, NoPen):
+            return history
         self._check_topic(len(reader.positions()[0].offsets))
         self._own, self._stray = OwnRecords(), None
         self._readers_view = history.assembler

@@ -13,9 +13,8 @@ from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.bus.transactions import Committed, Failed, Fenced, TransactionalPublisher
 from headrace.schemas.codec import encode
 from headrace.schemas.topics import SHADOW, WEIGHTS, Topic
-from headrace.solver.core.answer.weights_history import WeightsHistory
 from headrace.solver.core.tick import Tick
-from headrace.solver.publish import INIT_TIMEOUT_S, READ_SLICE_S, NoPen, Pen
+from headrace.solver.publish import INIT_TIMEOUT_S, NoPen, Pen, read_history
 from headrace.solver.snapshot_log import logged
 
 DECISION_KEY = b"!decision"
@@ -43,16 +42,13 @@ class ShadowWriter:
         ready = self._publisher.init(INIT_TIMEOUT_S)
         if isinstance(ready, Failed):
             return NoPen(ready.reason)
-        history = WeightsHistory()
         reader = CompactedReader(self._kafka, [self._weights], on_error=self._on_error)
         try:
-            while not reader.caught_up:
-                if stopped():
-                    return NoPen("stopped while reading the weights topic")
-                for record in reader.poll(READ_SLICE_S):
-                    history.offer(record)
+            history = read_history(reader, stopped)
         finally:
             reader.close()
+        if isinstance(history, NoPen):
+            return history
         return Pen(history.next_epoch(self._now_ms()), history.version, history.assembler.snapshot)
 
     def stray(self) -> None:

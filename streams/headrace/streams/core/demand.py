@@ -102,10 +102,8 @@ class DemandAccumulator:
             self.ledger = Ledger()
         ledger = self.ledger
         if demand.series is None or not demand.series:
-            if lineage is not None and ledger.is_repeated(lineage, demand.period_end_ms):
+            if not ledger.first_told(lineage, demand.period_end_ms):
                 return Outcome.DUPLICATE
-            if lineage is not None:
-                ledger.note(lineage, demand.period_end_ms)
             return self._apply_told(demand, offset, timestamp_ms)
         seen = window.progress.watermark_ms is not None
         frontier_ms = window.watermark_ms - window.grid.grace_ms if seen else None

@@ -118,10 +118,8 @@ class EngineAccumulator:
             return Outcome.DUPLICATE
         ledger = self._ledger()
         if signals.series is None or not signals.series:
-            if lineage is not None and ledger.is_repeated(lineage, signals.period_end_ms):
+            if not ledger.first_told(lineage, signals.period_end_ms):
                 return Outcome.DUPLICATE
-            if lineage is not None:
-                ledger.note(lineage, signals.period_end_ms)
             return self._apply_told(signals, offset, timestamp_ms)
         seen = window.progress.watermark_ms is not None
         frontier_ms = window.watermark_ms - window.grid.grace_ms if seen else None

@@ -61,13 +61,15 @@ class Ledger:
         self.apart_ms: int | None = None
         """Newest instant of a signal that was kept apart; None where none was."""
 
-    def is_repeated(self, lineage: Lineage, at_ms: int) -> bool:
-        """Say whether a signal that counts by itself was applied before."""
-        return self.sources.is_repeated(_place(lineage), at_ms)
-
-    def note(self, lineage: Lineage, at_ms: int) -> None:
-        """Take note of a signal that counts by itself."""
-        self.sources.note(_place(lineage), at_ms)
+    def first_told(self, lineage: Lineage | None, at_ms: int) -> bool:
+        """Take note of a signal that counts by itself; False where it was applied before. Without a lineage, True."""
+        if lineage is None:
+            return True
+        place = _place(lineage)
+        if self.sources.is_repeated(place, at_ms):
+            return False
+        self.sources.note(place, at_ms)
+        return True
 
     def hold(
         self,

@@ -1,14 +1,10 @@
 """`headrace replay compare`: the live policy against a shadow that looked on."""
 
-import sys
 from pathlib import Path
 
 import click
-import orjson
 
 from headrace.infra.config import Config, config_options
-
-INTERRUPTED = 130
 
 
 @click.command()
@@ -41,15 +37,9 @@ def command(
     headrace replay compare --live-vs-shadow --from 1h --out shadow
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
     from headrace.infra.replay_range import history_folder
-    from headrace.infra.replay_variants import Asked, compared_with_shadow, plain_runs
+    from headrace.infra.replay_variants import Asked, compared_with_shadow, tell
 
     asked = Asked((), (), out, processes)
     with history_folder(config, folder, from_text, to_text) as found:
         result = compared_with_shadow(asked, found, config)
-    if as_json:
-        click.echo(orjson.dumps(plain_runs(result), option=orjson.OPT_INDENT_2))
-    else:
-        for line in result.lines:
-            click.echo(line)
-    if not result.complete:
-        sys.exit(INTERRUPTED)
+    tell(result, as_json=as_json)

@@ -1,14 +1,10 @@
 """`headrace replay run`: other policies over recorded history, scored against what was recorded."""
 
-import sys
 from pathlib import Path
 
 import click
-import orjson
 
 from headrace.infra.config import Config, config_options
-
-INTERRUPTED = 130
 
 
 @click.command()
@@ -44,16 +40,10 @@ def command(
     headrace replay run --from 2h --policy recorded --set solver.move_price_ms=50 --out dearer
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
     from headrace.infra.replay_range import history_folder
-    from headrace.infra.replay_variants import Asked, compared, plain_runs
+    from headrace.infra.replay_variants import Asked, compared, tell
 
     given = click.get_current_context().params["settings"]
     asked = Asked(policies, tuple(text for text in given if text.startswith("solver.")), out, processes, from_signals)
     with history_folder(config, folder, from_text, to_text) as found:
         result = compared(asked, found, config)
-    if as_json:
-        click.echo(orjson.dumps(plain_runs(result), option=orjson.OPT_INDENT_2))
-    else:
-        for line in result.lines:
-            click.echo(line)
-    if not result.complete:
-        sys.exit(INTERRUPTED)
+    tell(result, as_json=as_json)
