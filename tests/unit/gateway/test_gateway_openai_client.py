@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from time import monotonic
 
 import aiohttp
 import openai
@@ -40,7 +41,7 @@ def test_a_stream_arrives_token_by_token_while_the_engine_is_still_at_it() -> No
                     text += chunk.choices[0].delta.content
                     in_service.append(r.engines["e1"].in_service)
             assert text == "word " * 6
-            assert in_service[:5] == [1] * 5
+            assert in_service[0] == 1
 
     on_loop(test)
 
@@ -49,14 +50,19 @@ def test_ttft_and_tbot_are_measured_from_the_first_token_not_from_the_role() -> 
     async def test() -> None:
         behaviour = replace(GOOD, pace=constant(0.2, 0.02), tokens=5)
         async with rig({"e1": behaviour}) as r, r.client() as client:
+            began_s = monotonic()
             async for _ in await client.chat.completions.create(
                 model=MODEL, messages=say(), stream=True, stream_options={"include_usage": True}
             ):
                 pass
+            whole_s = monotonic() - began_s
             await until(lambda: r.metric("streams_total", ending="DONE") == 1)
-            assert r.metric("ttft_seconds_sum", model=MODEL, engine="e1") >= 0.2
+            # Timers fire a little early and loops wake late, so nothing is held to a paced time itself: what
+            # a role counted as a token would break holds at any speed of the machine.
+            before_first_token_s = 0.15
+            assert r.metric("ttft_seconds_sum", model=MODEL, engine="e1") > before_first_token_s
             assert r.metric("ttft_seconds_count", model=MODEL, engine="e1") == 1
-            assert r.metric("tbot_seconds_sum", model=MODEL, engine="e1") >= 0.02
+            assert 0.0 < 4 * r.metric("tbot_seconds_sum", model=MODEL, engine="e1") < whole_s - before_first_token_s
 
     on_loop(test)
 
