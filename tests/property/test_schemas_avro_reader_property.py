@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from headrace.schemas.avro_reader import reader_of
 from headrace.schemas.avro_schemas import schema
+from headrace.schemas.avro_writer import _long, writer_of
 from headrace.schemas.codec import decode, encode, encode_body
-from headrace.schemas.plain import from_plain, item_type
+from headrace.schemas.plain import from_plain, item_type, to_plain
 from headrace.schemas.records import RECORD_TYPES
 from headrace.schemas.signals import EngineSignals
 
@@ -68,6 +69,27 @@ def test_what_was_written_is_read_back_to_the_end(kind: Any, data: st.DataObject
     assert decode(kind, encode(record)) == record
     body = encode_body(record)
     assert by_made(kind, body) == by_fastavro(kind, body) == (record, len(body))
+
+
+@pytest.mark.parametrize("kind", RECORD_TYPES)
+@given(data=st.data())
+def test_what_is_written_is_what_fastavro_writes(kind: Any, data: st.DataObject) -> None:  # noqa: ANN401 - a record type
+    record, out = data.draw(records(kind)), io.BytesIO()
+    fastavro.schemaless_writer(out, schema(kind.__name__), to_plain(record))
+    assert writer_of(kind)(record) == out.getvalue()
+
+
+@pytest.mark.parametrize("value", [1 << 62, (1 << 63) - 1, -(1 << 63), 63, 64, -64, -65, 8191, 8192, 1 << 20, -1])
+def test_a_number_is_written_as_fastavro_writes_it(value: int) -> None:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, "long", value)
+    assert _long(value) == out.getvalue()
+
+
+def test_a_number_of_more_than_64_bits_is_refused() -> None:
+    for value in (1 << 63, -(1 << 63) - 1):
+        with pytest.raises(OverflowError, match="more than 64 bits"):
+            _long(value)
 
 
 @pytest.mark.parametrize("kind", RECORD_TYPES)

@@ -17,6 +17,7 @@ import fastavro
 
 from headrace.schemas.avro_reader import reader_of
 from headrace.schemas.avro_schemas import AvroSchema, by_fingerprint, fingerprint, parse, raw_schema, schema
+from headrace.schemas.avro_writer import writer_of
 from headrace.schemas.dead_letters import Rejected, RejectReason
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.plain import from_plain, to_avro
@@ -74,9 +75,7 @@ def encode_confluent(record: Record, schema_id: int) -> bytes:
 
 def encode_body(record: Record) -> bytes:
     """Give the bare Avro body: what a digest is taken over, whatever the framing."""
-    out = io.BytesIO()
-    fastavro.schemaless_writer(out, schema(type(record).__name__), to_avro(record))
-    return out.getvalue()
+    return writer_of(cast("type", type(record)))(record)
 
 
 def decode(
