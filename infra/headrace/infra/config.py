@@ -21,9 +21,12 @@ from headrace.infra.config_sources import PREFIX, find_file, overlaid, read_env,
 from headrace.infra.config_text import masked, to_toml
 from headrace.infra.config_tree import Path as KeyPath
 from headrace.infra.config_tree import Tree, dotted, fitted, leaves, not_finite
+from headrace.infra.console.settings import ConsoleSettings
 from headrace.infra.env_names import meant_variable
 from headrace.infra.expected import should_be
 from headrace.infra.gateway.settings import GatewaySettings
+from headrace.infra.log_settings import LogSettings
+from headrace.infra.secrets import secrets_of, without_secrets
 from headrace.schemas.bus.settings import KafkaSettings, RegistrySettings, kafka_problems
 from headrace.schemas.errors import HeadraceError, InvalidInputError
 from headrace.schemas.topics import TopicSettings, topic_table
@@ -44,6 +47,8 @@ class Config:
     solver: SolverSettings = field(default_factory=SolverSettings)
     dataplane: DataPlaneSettings = field(default_factory=DataPlaneSettings)
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
+    console: ConsoleSettings = field(default_factory=ConsoleSettings)
+    log: LogSettings = field(default_factory=LogSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,7 @@ def config_options(command: Callable[..., None]) -> Callable[..., None]:
             _check_clients(loaded.config.kafka)
             click.echo("the configuration is right")
         else:
-            _run(command, loaded.config.kafka, *args, config=loaded.config, **more)
+            _run(command, loaded.config, *args, **more)
 
     wrapped: Callable[..., None] = run
     for option in _OPTIONS:
@@ -126,19 +131,28 @@ def _check_clients(kafka: KafkaSettings) -> None:
         raise InvalidInputError("configuration", problems)
 
 
-def _run(command: Callable[..., None], kafka: KafkaSettings, *args: Any, **more: Any) -> None:  # noqa: ANN401 - the command's own parameters pass through
-    """Run a command; what a Kafka client raises out of it becomes a message with the key or the address."""
+def _run(command: Callable[..., None], settings: Config, *args: Any, **more: Any) -> None:  # noqa: ANN401 - the command's own parameters pass through
+    """Run a command; what a Kafka client raises out of it becomes a message with the key or the address.
+
+    No message has a secret of the configuration in it, whoever wrote it.
+    """
     try:
-        command(*args, **more)
-    except HeadraceError:
-        raise
+        command(*args, config=settings, **more)
+    except HeadraceError as error:
+        raise _told(error, settings) from error.__cause__
     except Exception as error:
         from headrace.infra.kafka_edge import failure_of  # noqa: PLC0415 - as above
 
-        failure = failure_of(error, kafka)
+        failure = failure_of(error, settings.kafka)
         if failure is None:
             raise
-        raise failure from error
+        raise _told(failure, settings) from None
+
+
+def _told(error: HeadraceError, settings: Config) -> HeadraceError:
+    """Give the error as it may be told: itself, or without the secrets that were in its message."""
+    told = without_secrets(str(error), secrets_of(settings))
+    return error if told == str(error) else HeadraceError(told)
 
 
 def _hinted(problem: str, origin: str) -> str:

@@ -2,12 +2,14 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from headrace.infra.config_tree import Path, dotted
 
 MASK = "***"
+_PASSWORD_IN_ADDRESS = re.compile(r"(://[^/:@\s]*:)[^@/\s]+@")
 _SECRET_ENDINGS = ("password", "secret", "token", "pem", "jaas.config", "oauthbearer.config", "user.info")
 
 
@@ -22,8 +24,11 @@ def to_toml(config: object, origins: Mapping[Path, str]) -> str:
 
 
 def masked(name: str, value: str) -> str:
-    """Give the value, or MASK where the name says that it is a secret: `sasl.password`, but not `secret_header`."""
-    return MASK if name.lower().endswith(_SECRET_ENDINGS) else value
+    """Give the value, or MASK where the name says that it is a secret: `sasl.password`, but not `secret_header`.
+
+    The password inside an address (`https://user:password@registry`) is masked alone.
+    """
+    return MASK if name.lower().endswith(_SECRET_ENDINGS) else _PASSWORD_IN_ADDRESS.sub(rf"\1{MASK}@", value)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any setting

@@ -1,37 +1,78 @@
-"""How every worker logs: one JSON object a line on standard error, `event` in words, its fields beside it.
+"""How every worker logs: `event` in words and its fields beside it, a line each, on standard error.
 
-    {"event": "solver ready", "level": "info", "time": "2026-01-02T03:04:05.678Z", "epoch": 3}
+    {"event": "solver ready", "level": "info", "time": "2026-01-02T03:04:05.678Z", "epoch": 3}       log.format = json
+    03:04:05.678 info     solver ready                   epoch=3                                     log.format = text
 
-Standard output is kept for what a command prints.
+What libraries log by the standard library's own logging comes out in the same form. No secret of the configuration is
+in any line: each goes through `headrace.infra.secrets`. Standard output is kept for what a command prints.
 """
 
 import logging
 import sys
 from collections.abc import MutableMapping
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol
 
 import orjson
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
 
-LEVELS = ("debug", "info", "warning", "error")
+from headrace.infra.library_logs import redirect_library_logs
+from headrace.infra.log_settings import LogSettings
+from headrace.infra.secrets import fields_without_secrets, secrets_of
 
 
-def open_log(level: str = "info") -> Any:  # noqa: ANN401 - structlog's logger is typed by its configuration
-    """Give a logger that writes JSON lines of `level` and above to standard error."""
-    return structlog.wrap_logger(
+class Logged(Protocol):
+    """A configuration with a section for the log; whatever else it holds is looked through for secrets."""
+
+    @property
+    def log(self) -> LogSettings:
+        """Give the settings of the log."""
+        ...
+
+
+def open_log(config: Logged, level: str = "info") -> Any:  # noqa: ANN401 - structlog's logger is typed by its configuration
+    """Give a logger that writes lines of `level` and above to standard error, and send the libraries' logs there."""
+    secrets = secrets_of(config)
+    text = config.log.format == "text" or (config.log.format == "auto" and sys.stderr.isatty())
+
+    def redact(_log: object, _method: str, fields: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        found: MutableMapping[str, Any] = fields_without_secrets(fields, secrets)
+        return found
+
+    log = structlog.wrap_logger(
         structlog.WriteLogger(sys.stderr),
         processors=[
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+            structlog.processors.TimeStamper(fmt="%H:%M:%S.%f" if text else "iso", utc=True, key="time"),
             # Without the frames' variables: they may hold passwords.
-            structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
-            _event_first,
-            structlog.processors.JSONRenderer(serializer=_dumps),
+            structlog.processors.format_exc_info
+            if text
+            else structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
+            redact,
+            *((_people,) if text else (_event_first, structlog.processors.JSONRenderer(serializer=_dumps))),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         cache_logger_on_first_use=True,
     )
+    redirect_library_logs(log)
+    _say_what_ends_it(log)
+    return log
+
+
+def _say_what_ends_it(log: Any) -> None:  # noqa: ANN401 - structlog's logger is typed by its configuration
+    """Log the error that ends the process as every other line, instead of a bare traceback."""
+
+    def say(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+        else:
+            log.error("ended by an error that nobody expected", exc_info=(kind, error, trace))
+
+    sys.excepthook = say
+
+
+_people = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), timestamp_key="time", pad_event_to=0)
 
 
 def _event_first(_log: Any, _method: str, fields: MutableMapping[str, Any]) -> MutableMapping[str, Any]:  # noqa: ANN401 - structlog's signature
@@ -39,4 +80,4 @@ def _event_first(_log: Any, _method: str, fields: MutableMapping[str, Any]) -> M
 
 
 def _dumps(fields: Any, **_: object) -> str:  # noqa: ANN401 - whatever was logged
-    return orjson.dumps(fields, default=str).decode()
+    return orjson.dumps(fields).decode()

@@ -31,8 +31,8 @@ def print_once(endpoint: Endpoint) -> None:
 
 
 def run_sidecar(config: Config, endpoint: Endpoint, every_s: float) -> None:
-    """Publish until stopped. Logs JSON lines to standard error."""
-    stopped, log = stop_on_signals(), open_log()
+    """Publish until stopped. Logs as log.format says."""
+    stopped, log = stop_on_signals(), open_log(config)
     table = topic_table(config.topics)
     topics = {table[role].record: table[role].name for role in (SIGNALS_ENGINE, SIGNALS_DEMAND)}
     require_topics(config.kafka, topics.values())

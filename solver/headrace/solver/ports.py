@@ -1,10 +1,11 @@
 """What the worker's loop needs from outside, so that a test can drive it with a clock, topics and a pen of its own."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from headrace.schemas.bus.transactions import Committed, Failed, Fenced
+from headrace.schemas.metric_table import Counts, NoCounts
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.weights import InputOffsets
 from headrace.solver.core.linear import LinearSolver
@@ -87,6 +88,7 @@ class Ports:
         now_ms: the wall clock, ms since the epoch; ticks lie on whole periods of it.
         missing: says which of broker and topics is not there, or None; may wait for a second.
         elapsed_us: a stop watch for the record's timings; no decision depends on it.
+        counts: what it counts of itself; `headrace.solver.metrics.TABLE` names all of it.
     """
 
     inputs: Inputs
@@ -97,3 +99,4 @@ class Ports:
     now_ms: Callable[[], int]
     elapsed_us: Callable[[], int]
     missing: Callable[[], str | None]
+    counts: Counts = field(default_factory=NoCounts)

@@ -1,11 +1,11 @@
 """Puts a worker together from settings: the real topics, group, pen and linear solver behind the loop's ports."""
 
-from collections.abc import Callable
 from functools import partial
 
 from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import SchemaSource
+from headrace.schemas.metric_table import Counts, NoCounts
 from headrace.schemas.topics import DECISIONS, SHADOW, SNAPSHOTS, WEIGHTS, TopicSettings, topic_table
 from headrace.schemas.weights import SnapshotMode
 from headrace.solver.clocks import stop_watch_us, wall_clock_ms
@@ -29,7 +29,7 @@ def make_worker(
     settings: SolverSettings,
     log: Log,
     registry: SchemaSource | None = None,
-    now_ms: Callable[[], int] = wall_clock_ms,
+    counts: Counts | None = None,
 ) -> SolverWorker:
     """Give a worker over these topics; nothing is connected before its first step.
 
@@ -39,13 +39,13 @@ def make_worker(
         settings: the solver's.
         log: where it says what it does.
         registry: looks up the schemas of records in Confluent framing, where there are any.
-        now_ms: the wall clock.
+        counts: takes what it counts of itself.
 
     Raises:
         InvalidInputError: the topic names cannot be used.
     """
     table = topic_table(topics)
-    complain = Complaints(partial(_tell, log), now_ms).add
+    complain = Complaints(partial(_tell, log), wall_clock_ms).add
     weights = table[WEIGHTS].name
     return SolverWorker(
         Ports(
@@ -53,14 +53,15 @@ def make_worker(
             leadership=GroupLeadership(kafka, weights, settings.leader_session_ms, complain)
             if settings.leader_election
             else SoleLeadership(),
-            writer=SnapshotWriter(kafka, table, now_ms, on_error=complain),
+            writer=SnapshotWriter(kafka, table, wall_clock_ms, on_error=complain),
             lp=Glop(settings.threads),
             log=log,
-            now_ms=now_ms,
+            now_ms=wall_clock_ms,
             elapsed_us=stop_watch_us,
             missing=partial(
                 missing, kafka, [table[role].name for role in (*INPUT_ROLES, WEIGHTS, DECISIONS, SNAPSHOTS)]
             ),
+            counts=counts or NoCounts(),
         ),
         StateFold(table, registry),
         settings,
@@ -73,6 +74,7 @@ def make_shadow(
     settings: SolverSettings,
     log: Log,
     registry: SchemaSource | None = None,
+    counts: Counts | None = None,
 ) -> SolverWorker:
     """Give a worker that decides as `make_worker`'s would by these settings, and writes to `shadow` alone.
 
@@ -91,6 +93,7 @@ def make_shadow(
             now_ms=wall_clock_ms,
             elapsed_us=stop_watch_us,
             missing=partial(missing, kafka, [table[role].name for role in (*INPUT_ROLES, WEIGHTS, SHADOW)]),
+            counts=counts or NoCounts(),
         ),
         StateFold(table, registry),
         settings,

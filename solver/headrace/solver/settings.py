@@ -74,6 +74,8 @@ class SolverSettings:
         leader_election: whether a second worker stands by, through a consumer group on the weights topic; without it
             the worker that started last takes over, and the one before it ends.
         leader_session_ms: silence after which a leader that was killed is replaced by one that stands by.
+        metrics_port: where Prometheus finds the solver's metrics; 0 = nowhere.
+        metrics_host: the address that the metrics are served at.
         classes: request classes by name.
     """
 
@@ -120,6 +122,8 @@ class SolverSettings:
     threads: Annotated[int, Ge(1), Le(64)] = 2
     leader_election: bool = True
     leader_session_ms: Annotated[int, Ge(6_000), Le(300_000)] = 6_000
+    metrics_port: Annotated[int, Ge(0), Le(65_535)] = 0
+    metrics_host: str = "127.0.0.1"
     classes: Mapping[str, ClassSettings] = field(default_factory=_default_classes)
 
     def __post_init__(self) -> None:

@@ -23,15 +23,15 @@ from typing import TYPE_CHECKING
 from headrace.schemas.bus.transactions import Committed, Failed, Fenced
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.weights import InputOffsets, Snapshot, SnapshotMode, SnapshotStatus
-from headrace.solver.core.answer.changes import moved
 from headrace.solver.core.answer.refused import REFUSED
-from headrace.solver.core.answer.tick_line import everything_is_refused, moved_little, tick_line
+from headrace.solver.core.answer.tick_line import everything_is_refused, tick_line
 from headrace.solver.core.decide import Decided, Waiting, decide
 from headrace.solver.core.effective import settings_text
 from headrace.solver.core.inputs.assemble import assemble
 from headrace.solver.core.inputs.digests import LogDigests
 from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.tick import Tick, TickStamp
+from headrace.solver.metrics import count_inputs, count_tick
 from headrace.solver.ports import Ports
 from headrace.solver.publish import NoPen, Pen, Unsound
 from headrace.solver.settings import SolverSettings
@@ -74,7 +74,6 @@ class SolverWorker:
         self._asked, self._asked_ms = "", 0
         self._missing: str | None = None
         self._pen_ms = 0
-        self._shedding = False
         self._unread: list[RawRecord] = []
 
     def run(self, stopped: Callable[[], bool]) -> None:
@@ -84,6 +83,7 @@ class SolverWorker:
             FencedError: another worker took the pen and leader election is off.
             HeadraceError: the weights topic cannot hold snapshots.
         """
+        self._ports.counts.show("leads", 0)
         try:
             while not stopped():
                 self.step(stopped)
@@ -124,6 +124,7 @@ class SolverWorker:
             time.sleep(IDLE_S)
         if rejected:
             record, reject = rejected[0]
+            self._ports.counts.add("unusable_records_total", len(rejected))
             self._ports.log.warning(
                 "records of the input topics cannot be used; the ones before them stand",
                 count=len(rejected),
@@ -144,6 +145,7 @@ class SolverWorker:
         self._next_tick_ms, self._empty_ms = 0, self._ports.now_ms()
         self._pen_ms = self._empty_ms
         self._said = ""
+        self._ports.counts.show("leads", 1)
         self._ports.log.info("solver ready", epoch=pen.epoch, after_version=pen.version)
         return True
 
@@ -154,13 +156,17 @@ class SolverWorker:
         tick_ms = now_ms - now_ms % self._settings.period_ms
         self._next_tick_ms = tick_ms + self._settings.period_ms
         start_us = self._ports.elapsed_us()
-        problem = assemble(self._fold.view(self._folded()), self._settings, tick_ms)
+        view = self._fold.view(self._folded())
+        problem = assemble(view, self._settings, tick_ms)
         stamp = TickStamp(self._pen.epoch, self._version + 1, tick_ms, self._ports.elapsed_us, self._mode)
         decision = decide(problem, self._previous, self._settings, self._ports.lp, stamp, self._empty_ms)
         decided_us = self._ports.elapsed_us()
+        count_inputs(self._ports.counts, view, problem, self._settings, tick_ms)
         if decision.fault is not None:
+            self._ports.counts.add("solve_faults_total", 1)
             self._ports.log.error("the solve raised", exc_info=decision.fault)
         if isinstance(decision, Waiting):
+            self._ports.counts.add("ticks_total", 1, "WAITING", "NONE")
             self._empty_ms = tick_ms if decision.nothing_to_solve else self._empty_ms
             self._say_once(f"waiting: {decision.sentence}", loud=decision.overdue)
             return
@@ -196,8 +202,10 @@ class SolverWorker:
         start_us = self._ports.elapsed_us()
         outcome = self._ports.writer.write(tick)
         self._publish_us = self._ports.elapsed_us() - start_us
+        self._ports.counts.add("publishes_total", 1, type(outcome).__name__.upper())
         match outcome:
             case Committed():
+                count_tick(self._ports.counts, tick, took_us, self._publish_us)
                 self._say_what_happened(tick, took_us)
                 self._previous, self._version = tick.snapshot, tick.snapshot.commit.version
             case Fenced(reason=reason):
@@ -211,24 +219,22 @@ class SolverWorker:
 
     def _say_what_happened(self, tick: Tick, took_us: int) -> None:
         commit = tick.snapshot.commit
-        change = moved(self._previous, tick.snapshot)
         turned = self._previous is None or self._previous.commit.status != commit.status
         fields = {"version": commit.version, "epoch": commit.epoch, "took_us": took_us, "publish_us": self._publish_us}
-        line = tick_line(tick.record, len(tick.snapshot.routes), took_us)
-        was_shedding, shedding = self._shedding, tick.record.shed_rps > 0
-        self._shedding = shedding
+        line = tick_line(tick, self._previous, took_us)
         if everything_is_refused(tick.record):
             why = tick.record.sentence
             told = why.partition(";")[0] if why.startswith(REFUSED) else REFUSED
-            self._say_once(told, loud=True, why=why, **fields)
+            if not self._say_once(told, loud=True, why=why, **fields):
+                self._ports.log.info(line, **fields)
             return
         self._said = ""
+        if tick.removed:
+            fields["routes_removed"] = len(tick.removed)
         if commit.status is SnapshotStatus.HELD and turned:
-            self._ports.log.warning(line, why=commit.sentence, **fields)
-        elif turned or change.removed or shedding != was_shedding or (change and not moved_little(tick.record)):
-            self._ports.log.info(line, why=commit.sentence, moved=change.routes, removed=change.removed, **fields)
+            self._ports.log.warning(line, **fields)
         else:
-            self._ports.log.debug(line, **fields)
+            self._ports.log.info(line, **fields)
 
     def _fenced(self, reason: str) -> None:
         self._lose_pen()
@@ -252,6 +258,7 @@ class SolverWorker:
         self._say_why("standing by: another solver leads, or the group is still forming")
 
     def _lose_pen(self) -> None:
+        self._ports.counts.show("leads", 0)
         self._ports.writer.close()
         self._pen = None
 
@@ -263,11 +270,13 @@ class SolverWorker:
             self._asked, self._asked_ms = sentence, now_ms
         self._say_once(self._missing or sentence, loud=self._missing is not None)
 
-    def _say_once(self, sentence: str, *, loud: bool = False, **fields: object) -> None:
-        """Say it at once, and again while it lasts."""
+    def _say_once(self, sentence: str, *, loud: bool = False, **fields: object) -> bool:
+        """Say it at once, and again while it lasts; gives whether it was said now."""
         now_ms = self._ports.now_ms()
-        if sentence != self._said or now_ms - self._said_ms >= SAY_AGAIN_MS:
+        due = sentence != self._said or now_ms - self._said_ms >= SAY_AGAIN_MS
+        if due:
             say = self._ports.log.warning if loud else self._ports.log.info
             say(sentence, **fields)
             self._said_ms = now_ms
         self._said = sentence
+        return due

@@ -10,6 +10,7 @@ nothing is folded: the batch in hand is finished, and what waits is left.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from faust.types import AppT
 
 from headrace.schemas.codec import decode, encode
 from headrace.schemas.dead_letters import DeadLetter, Rejected
+from headrace.schemas.metric_table import Counts
 from headrace.schemas.raw import RawRecord
 from headrace.streams.batches import Batches
 from headrace.streams.continuity import Continuity
@@ -27,11 +29,14 @@ from headrace.streams.core.partitioner import partition_of
 from headrace.streams.delivery import Outgoing, deliver
 from headrace.streams.fleet_watch import FleetWatch
 from headrace.streams.lease import Lease
-from headrace.streams.ports import Counts, Log, RecoveredTable
+from headrace.streams.metrics import count_batch
+from headrace.streams.ports import Log, RecoveredTable
 from headrace.streams.progress import Progress
 from headrace.streams.seek_back import of_another_log, start_offset
 
 IDLE_S = 0.25
+SHOW_SERIES_S = 5.0
+"""How often the series held are counted anew: it goes through every key."""
 MAX_WAITS = 10
 """Under load a batch is collected for at most this many times the configured wait."""
 
@@ -71,6 +76,7 @@ class FoldTask:
         self._log = log
         self._swept: tuple[int, int] | None = None
         self._another_log: set[int] = set()
+        self._series_shown_s = -math.inf
         self._committed: Mapping[int, int] = {}
         self._owning = False
         self._hand = asyncio.Lock()
@@ -164,8 +170,12 @@ class FoldTask:
             )
 
     def _count(self, signals: int, folded: Folded, took_s: Mapping[str, float]) -> None:
-        self._counts.batch(self._role, signals, folded, took_s)
+        count_batch(self._counts, self._role, signals, folded, took_s)
         if folded.newest_ms is not None:
+            if time.monotonic() - self._series_shown_s >= SHOW_SERIES_S:
+                self._counts.show("series_held", self._fold.series, self._role)
+                self._series_shown_s = time.monotonic()
+            self._counts.show("watermark_timestamp_seconds", folded.newest_ms / 1000, self._role)
             self._counts.show("watermark_delay_seconds", time.time() - folded.newest_ms / 1000, self._role)
         took_ms = {f"{step}_ms": round(1000 * seconds) for step, seconds in took_s.items()}
         self._log.debug("batch", topic=self._signals, signals=signals, states=len(folded.states), **took_ms)

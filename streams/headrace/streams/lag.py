@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from confluent_kafka import KafkaException
 
+from headrace.schemas.metric_table import Counts
 from headrace.streams.log_offsets import LogOffsets, Place
-from headrace.streams.ports import Counts
 
 EVERY_S = 5.0
 

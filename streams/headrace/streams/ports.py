@@ -1,9 +1,10 @@
 """What the worker needs from outside it."""
 
 from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from headrace.streams.core.keyed import Folded
+from headrace.schemas.metric_table import Counts, NoCounts
 
 
 class Log(Protocol):
@@ -26,33 +27,12 @@ class Log(Protocol):
         ...
 
 
-class Counts(Protocol):
-    """What the worker counts of itself; `headrace.streams.metrics.TABLE` names all of it."""
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """What a worker tells of itself: in words, and in counts (`headrace.streams.metrics.TABLE` names all of them)."""
 
-    def batch(self, topic: str, signals: int, folded: Folded, took_s: Mapping[str, float]) -> None:
-        """Count a batch that was acknowledged; `took_s` by step."""
-        ...
-
-    def add(self, name: str, amount: float, *labels: str) -> None:
-        """Add to a counter."""
-        ...
-
-    def show(self, name: str, value: float, *labels: str) -> None:
-        """Set a gauge."""
-        ...
-
-
-class NoCounts:
-    """Counts nothing: metrics are off."""
-
-    def batch(self, topic: str, signals: int, folded: Folded, took_s: Mapping[str, float]) -> None:
-        """Count nothing."""
-
-    def add(self, name: str, amount: float, *labels: str) -> None:
-        """Count nothing."""
-
-    def show(self, name: str, value: float, *labels: str) -> None:
-        """Show nothing."""
+    log: Log
+    counts: Counts = field(default_factory=NoCounts)
 
 
 class RecoveredTable(Protocol):

@@ -30,9 +30,8 @@ from headrace.streams.fleet_watch import FleetWatch
 from headrace.streams.heap import settle_memory
 from headrace.streams.lag import follow_lag
 from headrace.streams.lease import Lease, LeaseLostError
-from headrace.streams.library_logs import redirect_library_logs
 from headrace.streams.log_offsets import LogOffsets, Place
-from headrace.streams.ports import Counts, Log, NoCounts
+from headrace.streams.ports import Voice
 from headrace.streams.progress import Progress
 from headrace.streams.settings import StreamsSettings
 from headrace.streams.stop_guard import STOPPED_SHORT, StopGuard
@@ -56,7 +55,7 @@ def run_streams(
     kafka: KafkaSettings,
     topics: TopicSettings,
     settings: StreamsSettings,
-    log: Log,
+    voice: Voice,
     stopped: Callable[[], bool],
     registry: SchemaSource | None = None,
 ) -> None:
@@ -69,15 +68,14 @@ def run_streams(
         StreamsError: the fleet topic could not be read in time.
         InvalidInputError: the security options cannot be used with Faust.
     """
-    redirect_library_logs(log)
-    guard = StopGuard(stopped, STOP_S, log)
+    guard = StopGuard(stopped, STOP_S, voice.log)
     guard.start()
-    partitions = wait_for_topics(kafka, topics, settings.start_wait_ms / 1000, log, stopped)
+    partitions = wait_for_topics(kafka, topics, settings.start_wait_ms / 1000, voice.log, stopped)
     if partitions is None:
         return
     # Before Faust is imported: it binds to the policy.
     asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())  # pyright: ignore[reportDeprecated] - Faust's threads make their loops by it
-    worker = _Worker(kafka, topics, settings, log, dict(partitions), guard)
+    worker = _Worker(kafka, topics, settings, voice, dict(partitions), guard)
     asyncio.run(worker.run(stopped, registry))
 
 
@@ -89,20 +87,20 @@ class _Worker:
         kafka: KafkaSettings,
         topics: TopicSettings,
         settings: StreamsSettings,
-        log: Log,
+        voice: Voice,
         partitions: dict[str, int],
         guard: StopGuard,
     ) -> None:
         self._kafka = kafka
         self._table = topic_table(topics)
         self._settings = settings
-        self._log = log
+        self._log = voice.log
         self._partitions = partitions
         self._guard = guard
         self._progress = Progress()
         self._log_offsets = LogOffsets(kafka, settings.group_id)
         self._continuity = Continuity(self._log_offsets)
-        self._counts = _counts(settings)
+        self._counts = voice.counts
         self._assigned_at_s = 0.0
 
     async def run(self, stopped: Callable[[], bool], registry: SchemaSource | None) -> None:
@@ -312,21 +310,6 @@ class _Worker:
         """End at once. Faust's own way out would acknowledge what it holds."""
         self._log.error(why, error=repr(error), exc_info=error, **self._progress.counts())
         _end(FAILED)
-
-
-def _counts(settings: StreamsSettings) -> Counts:
-    """Give what counts the worker's doings: nothing, where it has no port to be asked at."""
-    if not settings.metrics_port:
-        return NoCounts()
-    from headrace.streams.metrics import Meter  # noqa: PLC0415 - the library is loaded only where it is used
-
-    meter = Meter()
-    try:
-        meter.serve(settings.metrics_host, settings.metrics_port)
-    except OSError as error:
-        at = f"{settings.metrics_host}:{settings.metrics_port}"
-        raise StreamsError(f"metrics cannot be served at {at}: {error.strerror}; see streams.metrics_port") from error
-    return meter
 
 
 def _of_topic(name: str, offsets: Mapping[Place, int]) -> dict[int, int]:

@@ -25,18 +25,20 @@ if TYPE_CHECKING:
 )
 @config_options
 def command(*, config: Config, dry_run: bool, limit: int, log_level: str) -> None:
-    """Read the topics under [bridge.sources] and publish signals until stopped (SIGTERM, SIGINT). Logs JSON lines.
+    """Read the topics under [bridge.sources] and publish signals until stopped (SIGTERM, SIGINT).
 
     Several share the partitions. What cannot be used goes to dead letters. Killed at any moment, it loses nothing and
-    counts nothing twice.
+    counts nothing twice. Logs to standard error, as log.format says.
 
     Example: headrace bridge --dry-run --limit 20
     """
     from headrace.infra.bridge_sources import read_sources
     from headrace.infra.kafka_edge import require_topics
     from headrace.infra.log_lines import open_log
+    from headrace.infra.metrics import counts_of
     from headrace.infra.stopping import stop_on_signals
     from headrace.schemas.topics import DEAD_LETTERS, SIGNALS_DEMAND, SIGNALS_ENGINE, SIGNALS_NETWORK, topic_table
+    from headrace.streams.bridge.metrics import TABLE
     from headrace.streams.bridge.worker import Bridge
 
     sources = read_sources(config.bridge, _registry(config))
@@ -47,9 +49,10 @@ def command(*, config: Config, dry_run: bool, limit: int, log_level: str) -> Non
     table = topic_table(config.topics)
     written = (SIGNALS_ENGINE, SIGNALS_DEMAND, SIGNALS_NETWORK, DEAD_LETTERS)
     require_topics(config.kafka, [table[role].name for role in written])
-    stopped, log = stop_on_signals(), open_log(log_level)
+    stopped, log = stop_on_signals(), open_log(config, log_level)
     log.info("bridge ready", sources={source.name: source.topic for source in sources}, group=config.bridge.group_id)
-    Bridge(config.kafka, table, config.bridge, sources, log).run(stopped)
+    counts = counts_of("bridge", TABLE, config.bridge)
+    Bridge(config.kafka, table, config.bridge, sources, log, counts).run(stopped)
 
 
 def _print_signals(config: Config, sources: "Iterable[Source]", limit: int) -> None:

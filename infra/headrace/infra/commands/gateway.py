@@ -49,7 +49,7 @@ def command(
     snapshot_out: Path | None,
     log_level: str,
 ) -> None:
-    """Answer OpenAI's API until it is stopped (SIGTERM, SIGINT). Logs JSON lines to standard error.
+    """Answer OpenAI's API until it is stopped (SIGTERM, SIGINT). Logs as log.format says.
 
     Example: headrace gateway --demo-engines 3, then
     curl localhost:8080/v1/chat/completions -d '{"model": "llama-3.1-8b", "stream": true,
@@ -75,7 +75,7 @@ def command(
     settings = replace(config.gateway, host=host, port=port)
     named = DEMO_CLUSTER if demo_engines is not None and cluster is None else cluster
     router = Router(config.dataplane, named or settings.cluster)
-    log = open_log(log_level)
+    log = open_log(config, log_level)
 
     def source(router: "Router", say: "Callable[[str], None]", installed: "Callable[[str], None]") -> "WeightsSource":
         if path is not None:

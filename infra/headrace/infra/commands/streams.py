@@ -33,7 +33,7 @@ _RUN = "from headrace.infra.cli import main; main()"
 )
 @config_options
 def command(*, config: Config, workers: int, log_level: str) -> None:
-    """Fold signals into state until stopped (SIGTERM, SIGINT). Logs JSON lines to standard error.
+    """Fold signals into state until stopped (SIGTERM, SIGINT). Logs as log.format says.
 
     Several share the partitions, on one host or many; each says "streams ready" once it has recovered its part.
 
@@ -48,14 +48,18 @@ def command(*, config: Config, workers: int, log_level: str) -> None:
     from headrace.schemas.made_folder import made_folder
 
     made_folder(Path(config.streams.data_dir), "streams.data_dir")
-    stopped, log = stop_on_signals(), open_log(log_level)
+    stopped, log = stop_on_signals(), open_log(config, log_level)
     if workers > 1:
         from headrace.infra.supervise import supervise
 
         sys.exit(supervise(_children(config, workers), log, stopped))
+    from headrace.infra.metrics import counts_of
+    from headrace.streams.metrics import TABLE
+    from headrace.streams.ports import Voice
     from headrace.streams.worker import run_streams
 
-    run_streams(config.kafka, config.topics, config.streams, log, stopped, _registry(config))
+    voice = Voice(log, counts_of("streams", TABLE, config.streams))
+    run_streams(config.kafka, config.topics, config.streams, voice, stopped, _registry(config))
 
 
 def _children(config: Config, workers: int) -> "list[ChildProcess]":

@@ -81,7 +81,7 @@ class Running:
             proxy = Proxy(self.settings, self._rules, dispatcher, self.metrics)
             app = Gateway(self.settings, self.admission, proxy, self.readiness, self.metrics).application()
             front = Front(app, self.settings, self.metrics.turned_away, self._failed)
-            self._show_gauges(front, watch)
+            self.show_gauges(front, watch)
             await self._source.start()
             stack.push_async_callback(self._source.stop)
             watching = asyncio.create_task(watch.run(), name="engine watch")
@@ -97,7 +97,8 @@ class Running:
         await self._stack.aclose()
         self._log.info("gateway stopped", port=self.port)
 
-    def _show_gauges(self, front: Front, watch: EngineWatch) -> None:
+    def show_gauges(self, front: Front, watch: EngineWatch) -> None:
+        """Add to the metrics what is read at each scrape."""
         gauge, ready = self.metrics.gauge, self.readiness
         gauge("in_flight", "Requests in flight", lambda: self.admission.in_flight)
         gauge("connections", "Clients' connections", lambda: front.connections)

@@ -41,6 +41,9 @@ class BridgeSettings:
         batch_wait_ms: how long a record waits for others to be published with.
         report_ms: time between two log lines that say what was done.
         stop_wait_ms: longest time that a stop waits for what is under way to be delivered.
+        metrics_port: where Prometheus finds the bridge's metrics; 0 = nowhere. They are brought up to date every
+            `report_ms`.
+        metrics_host: the address that the metrics are served at.
     """
 
     sources: Mapping[str, SourceSettings] = field(default_factory=dict[str, SourceSettings])
@@ -51,6 +54,8 @@ class BridgeSettings:
     batch_wait_ms: Annotated[int, Ge(1), Le(10_000)] = 50
     report_ms: Annotated[int, Ge(100), Le(3_600_000)] = 10_000
     stop_wait_ms: Annotated[int, Ge(100), Le(300_000)] = 10_000
+    metrics_port: Annotated[int, Ge(0), Le(65_535)] = 0
+    metrics_host: str = "127.0.0.1"
 
     def __post_init__(self) -> None:
         """Hold the sources against each other.

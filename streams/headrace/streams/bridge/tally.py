@@ -1,9 +1,12 @@
 """What the bridge did in one period, counted, and said in one line of words."""
 
 from collections import Counter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.streams.core.canonical.translator import Translated
+
+if TYPE_CHECKING:
+    from headrace.schemas.dead_letters import RejectReason
 
 MAX_NAMES: Final = 5
 MAX_COUNTED: Final = 10_000
@@ -21,6 +24,7 @@ class Tally:
         self.letters = 0
         self.letters_left_out = 0
         self.rejects: Counter[str] = Counter()
+        self.reasons: Counter[RejectReason] = Counter()
         self.unmatched: Counter[str] = Counter()
         self.folded: Counter[str] = Counter()
 
@@ -31,6 +35,7 @@ class Tally:
         self.readings += len(translated.readings) + len(translated.signals)
         for rejected in translated.rejects:
             self._count(self.rejects, f"{rejected.reason}: {rejected.detail}", 1)
+            self.reasons[rejected.reason] += 1
         for name, count in translated.unmatched.items():
             self._count(self.unmatched, name, count)
         for engine, count in translated.folded.items():

@@ -4,6 +4,7 @@ at least once: what was delivered and not committed comes again, with the same l
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -15,8 +16,10 @@ from headrace.schemas.bus.raw_records import raw_record
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import encode
 from headrace.schemas.dead_letters import Rejected
+from headrace.schemas.metric_table import Counts, NoCounts
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import DEAD_LETTERS, STATE_OF, Topic
+from headrace.streams.bridge.metrics import count_tally
 from headrace.streams.bridge.outbox import Outbox, give_up_after
 from headrace.streams.bridge.settings import BridgeSettings
 from headrace.streams.bridge.starting_points import starting_points
@@ -52,8 +55,10 @@ class Bridge:
         settings: BridgeSettings,
         sources: Iterable[Source],
         log: Log,
+        counts: Counts | None = None,
     ) -> None:
         self._settings = settings
+        self._counts = counts or NoCounts()
         self._sources = {source.topic: source for source in sources}
         self._log = log
         self._topics = {topics[role].record: topics[role].name for role in STATE_OF}
@@ -136,6 +141,7 @@ class Bridge:
             self._consumer.commit(offsets=done, asynchronous=False)
         except KafkaException as error:
             # A partition that was taken away meanwhile is its new owner's; the rest is committed with the next batch.
+            self._counts.add("commit_failures_total", 1)
             self._log.warning("offsets not committed; what they stand for may come again", reason=str(error))
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -160,5 +166,19 @@ class Bridge:
 
     def _report(self) -> None:
         tally, self._tally = self._tally, Tally()
+        count_tally(self._counts, tally)
+        self._show_lag()
         say = self._log.warning if tally.is_alarming else self._log.info
         say(tally.sentence(), **tally.fields())
+
+    def _show_lag(self) -> None:
+        """Show how far behind it is, by what the last fetches said: nothing is asked of the broker for it."""
+        lag, owned = dict.fromkeys((source.name for source in self._sources.values()), 0.0), Counter[str]()
+        for place in self._consumer.position(self._consumer.assignment()):
+            source = self._sources[place.topic].name
+            owned[source] += 1
+            _, end = self._consumer.get_watermark_offsets(place, cached=True)
+            lag[source] += max(0, end - place.offset) if place.offset >= 0 else 0
+        self._counts.show_all("lag_records", {(name,): behind for name, behind in lag.items()})
+        self._counts.show_all("partitions", {(name,): float(owned[name]) for name in lag})
+        self._counts.show("report_timestamp_seconds", time.time())

@@ -154,6 +154,12 @@ class KeyedFold:
         state: State = must(decode(self.kind.state, value))
         return state
 
+    @property
+    def series(self) -> int:
+        """Give how many cumulative series are held for the differences to come."""
+        ledgers = (getattr(kept, "ledger", None) for _, kept in self._accumulators.values())
+        return sum(len(ledger.book.levels) + len(ledger.book.gauges) for ledger in ledgers if ledger is not None)
+
     def forget(self, key: bytes) -> None:
         """Drop a key's accumulator: its state was deleted."""
         self._accumulators.pop(key, None)
