@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from headrace.schemas.ids import COMMIT_KEY, RouteKey
+from headrace.schemas.ids import COMMIT_KEY, SEPARATOR, RouteKey
 
 PPM = 1_000_000
 """Weights are integers in parts per million; a route's sum is exactly this, or 0 where everything is refused."""
@@ -48,6 +48,7 @@ class Reason(StrEnum):
     NETWORK_UNKNOWN = "NETWORK_UNKNOWN"
     NETWORK_LOST = "NETWORK_LOST"
     NO_PROFILE = "NO_PROFILE"
+    PINNED = "PINNED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,8 @@ class RouteWeights:
     @property
     def key(self) -> bytes:
         """Kafka key: `cluster|model|class`."""
-        return self.route.encode()
+        # The same as the route's, without the route between: it is asked of every route at every tick.
+        return f"{self.cluster}{SEPARATOR}{self.model}{SEPARATOR}{self.request_class}".encode()
 
 
 @dataclass(frozen=True, slots=True)

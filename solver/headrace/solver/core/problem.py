@@ -110,11 +110,22 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True)
+class Pin:
+    """An operator's bounds on what a cluster sends an engine, as shares of each route's demand; by `sentence`."""
+
+    cluster: str
+    engine_id: str
+    least: float
+    most: float
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """One tick's problem. `network_s[(cluster, site)]` is a round trip; None = all probes lost, absent = unknown.
 
     `lag_ms` is how old the newest word of any engine is: how late everything here is. `frozen` says who wants all
-    weights to stay as they are, until when and why; empty where nobody does.
+    weights to stay as they are, until when and why; empty where nobody does. `pins` are sorted by engine, then cluster.
     """
 
     rows: tuple[Row, ...]
@@ -124,3 +135,4 @@ class Problem:
     inputs: tuple[InputOffsets, ...] = ()
     lag_ms: int = 0
     frozen: str = ""
+    pins: tuple[Pin, ...] = ()

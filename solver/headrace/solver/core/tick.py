@@ -24,6 +24,7 @@ from headrace.schemas.weights import (
 )
 from headrace.solver.core.answer.apportion import moved_share
 from headrace.solver.core.answer.held import held_routes
+from headrace.solver.core.answer.pinned import held_to_pins, pins_told
 from headrace.solver.core.answer.records import solve_record
 from headrace.solver.core.answer.routes import RouteWriter
 from headrace.solver.core.linear import Failed, LinearSolver
@@ -157,7 +158,8 @@ def solve_tick(
     routes = tuple(writer.write(row, stamp.epoch, stamp.version, afresh=afresh) for row in range(len(layout.rows)))
     moved_rps = float(moved_share(layout, writer.weights) @ layout.demand)
     remembered = worth_remembering(with_score_errors(guarded, layout, plan))
-    told = _Told(plan.status, _said(plan, moved_rps, problem), remembered, guarded.protections)
+    protections = (*guarded.protections, *pins_told(layout))
+    told = _Told(plan.status, _said(plan, moved_rps, problem), remembered, protections)
     draft = _Draft(problem, settings, stamp, told, routes)
     snapshot, changed, removed = _close(draft, previous, layout.previous, layout.row_key)
     record = solve_record(layout, plan, snapshot.commit, moved_rps)
@@ -201,6 +203,7 @@ def _descend(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan
     for name in (settings.policy, *LADDER):
         plan = policy_named(name)(layout, settings, lp)
         if isinstance(plan, Plan):
+            plan = held_to_pins(layout, plan)
             return replace(plan, sentence="; ".join((*failures, plan.sentence))) if failures else plan
         failures.append(f"{name} failed: {_reason(plan)}")
     raise AssertionError(f"capacity_weighted never fails, and did: {failures}")

@@ -6,6 +6,7 @@ COSTLIER      0 now: another way is cheaper
 KEPT_WARM     for a new session another engine is cheaper; this one keeps what it has for the sake of its caches
 SPILL         a nearer engine exists and costs the same or more by now, so this one takes part of its traffic
 CHEAPEST      no engine that the route may use is nearer
+PINNED        an operator holds its share within bounds, whatever it costs
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,10 @@ DEMAND_HELD = "demand held at the last known: nothing is heard of it now"
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One target in numbers: milliseconds but for `weight_ppm` and `load`. `marginal_ms` is None without prices."""
+    """One target in numbers: milliseconds but for `weight_ppm` and `load`. `marginal_ms` is None without prices.
+
+    `pinned` says who holds its share to what; empty where nobody does.
+    """
 
     weight_ppm: int
     network_ms: float
@@ -33,6 +37,7 @@ class Standing:
     marginal_ms: float | None
     nearest_ms: float
     cheapest_ms: float | None
+    pinned: str = ""
 
 
 def nearest_and_cheapest(layout: Layout, plan: Plan) -> tuple[Floats, Floats]:
@@ -67,6 +72,8 @@ def standing(
 
 def reason_of(s: Standing, demand_rps: float) -> Reason:
     """Give the reason code of one target."""
+    if s.pinned:
+        return Reason.PINNED
     if demand_rps <= 0.0:
         return Reason.NO_DEMAND
     if s.load >= FULL:
@@ -81,6 +88,8 @@ def reason_of(s: Standing, demand_rps: float) -> Reason:
 def sentence_of(s: Standing, reason: Reason) -> str:
     """Say the reason with its numbers."""
     text = f"{reason}: {s.network_ms:.1f} ms network + {s.engine_ms:.0f} ms engine at {s.load * 100:.0f} % load"
+    if s.pinned:
+        text = f"{text}; {s.pinned}"
     if s.marginal_ms is None:
         return text
     if reason is Reason.KEPT_WARM and s.cheapest_ms is not None:

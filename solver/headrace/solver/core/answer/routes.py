@@ -5,11 +5,14 @@ within the bounds below, and demand within 5 %. Predictions and sentences alone 
 rewrite every route at every tick.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
-from headrace.schemas.weights import Excluded, RouteWeights, Target
+from headrace.schemas.weights import Excluded, Reason, RouteWeights, Target
 from headrace.solver.core.answer.apportion import weigh
 from headrace.solver.core.answer.fallback import Fallbacks
+from headrace.solver.core.answer.pinned import pinned_engines
 from headrace.solver.core.answer.reasons import (
     DEMAND_HELD,
     nearest_and_cheapest,
@@ -44,6 +47,7 @@ class RouteWriter:
         self._retry = retry_ratios(layout, plan, settings)
         self._refusals = Refusals(layout)
         self._fallbacks = Fallbacks(layout)
+        self._pinned = pinned_engines(layout)
         self.weights: Entries = weigh(layout, plan)
         self._start = np.searchsorted(self.weights.row, np.arange(len(layout.rows) + 1))
         self._answer: Entries | None = None
@@ -103,8 +107,9 @@ class RouteWriter:
     ) -> tuple[Target, ...]:
         before = {} if old is None else {t.engine_id: t.weight_ppm for t in old.targets if t.weight_ppm > 0}
         listed = dict(shares)
-        # An engine that lost all its weight stays listed once, with the reason why; one that was answered, for it.
-        for e in (*self._warm_engines(row), *answer):
+        # An engine that lost all its weight stays listed once, with the reason why; one that was answered, or is
+        # pinned to nothing, for it.
+        for e in (*self._warm_engines(row), *answer, *self._pinned.get(row, ())):
             listed.setdefault(e, 0)
         first = int(self._layout.row_start[row])
         pools: Ints = self._layout.pair_pool[self._layout.pairs_of(row)]
@@ -125,6 +130,8 @@ class RouteWriter:
         ppm, solver_ppm, previous_ppm = weights
         engine, group = self._layout.engines[e], int(self._layout.engine_group[e])
         s = standing(self._layout, self._plan, self._told, self._extremes, (pair, e), ppm)
+        if (words := self._pinned.get(row, {}).get(e)) is not None:
+            s = replace(s, pinned=words)
         reason = reason_of(s, float(self._layout.demand[row]))
         prices = self._plan.prices
         return Target(
@@ -161,6 +168,9 @@ class RouteWriter:
         if abs(shed - old.shed_ratio) > SHED_STEP or (shed in (0.0, 1.0)) != (old.shed_ratio in (0.0, 1.0)):
             return False
         if old.sentence.endswith(DEMAND_HELD) != asked.demand_held:
+            return False
+        pinned = [engines[e].engine_id for e in sorted(self._pinned.get(row, ()))]
+        if pinned != [t.engine_id for t in old.targets if t.reason is Reason.PINNED]:
             return False
         if (old.excluded or excluded) and [(x.engine_id, x.reason) for x in old.excluded] != [
             (x.engine_id, x.reason) for x in excluded

@@ -22,12 +22,12 @@ from headrace.schemas.ids import RouteKey
 from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind, override_key
 from headrace.schemas.signals import Health
 from headrace.schemas.state import DemandState, EngineState, Invalid, NetworkState
-from headrace.schemas.weights import Reason
+from headrace.schemas.weights import PPM, Reason
 from headrace.solver.core.inputs.measure import measure, throughput
 from headrace.solver.core.inputs.silence import Hearing, hearing_of
 from headrace.solver.core.inputs.stand_in import stand_in
 from headrace.solver.core.inputs.state_view import StateView
-from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
+from headrace.solver.core.problem import Engine, Exclusion, Pin, Problem, Row
 from headrace.solver.settings import ClassSettings, SolverSettings
 
 _UNCONFIGURED = ClassSettings()
@@ -53,6 +53,7 @@ def assemble(view: StateView, settings: SolverSettings, now_ms: int) -> Problem:
         inputs=view.inputs,
         lag_ms=hearing.lag_ms,
         frozen=_frozen(view, now_ms),
+        pins=_pins(view, now_ms),
     )
 
 
@@ -130,6 +131,14 @@ def _drained(view: StateView, spec: EngineSpec, now_ms: int) -> Exclusion | None
 def _frozen(view: StateView, now_ms: int) -> str:
     override = _override(view, OverrideKind.FREEZE, WHOLE_FLEET, now_ms)
     return "" if override is None else f"frozen {override.words}"
+
+
+def _pins(view: StateView, now_ms: int) -> tuple[Pin, ...]:
+    return tuple(
+        Pin(o.cluster, o.target, (o.least_ppm or 0) / PPM, o.most_ppm / PPM, f"pinned to {o.share_words} {o.words}")
+        for _, o in sorted(view.overrides.items())
+        if o.kind is OverrideKind.PIN and o.holds(now_ms) and o.cluster is not None and o.most_ppm is not None
+    )
 
 
 def _override(view: StateView, kind: OverrideKind, target: str, now_ms: int) -> Override | None:

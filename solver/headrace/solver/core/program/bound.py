@@ -1,7 +1,7 @@
 """How far from the best any plan could be: a certified gap on the true convex cost, not on its chords.
 
     upper = cost of the plan on the exact curves
-    lower = row prices x demand + sum over columns of min over [0, u] of reduced cost x
+    lower = row prices x demand + sum over columns of min over its bounds of reduced cost x
           + sum over groups of capacity x min over load of (L(load) - price load)               (Lagrange, weak duality)
     gap   = (upper - lower) / upper
 
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.solver.core.program.layout import Layout
+from headrace.solver.core.program.pins import column_bounds
 from headrace.solver.core.program.plan import Curves, Prices
 from headrace.solver.core.program.program import Costs
 
@@ -43,7 +44,8 @@ def lower_bound(layout: Layout, curves: Curves, costs: Costs, prices: Prices) ->
 
 def _by_idle_engines(layout: Layout, curves: Curves, costs: Costs) -> float:
     """Price every request as if its engine were idle: tight where prices are not, at loads far below the first knot."""
-    idle = np.array([curves.exact[profile_id].least_latency() for profile_id in layout.group_profile])
+    least = {profile_id: curves.exact[profile_id].least_latency() for profile_id in set(layout.group_profile)}
+    idle = np.array([least[profile_id] for profile_id in layout.group_profile])
     of_pool = np.full(len(layout.pools), np.inf)
     np.minimum.at(of_pool, layout.group_pool, idle)
     cheapest = costs.shed.copy()
@@ -52,11 +54,12 @@ def _by_idle_engines(layout: Layout, curves: Curves, costs: Costs) -> float:
 
 
 def _by_prices(layout: Layout, curves: Curves, costs: Costs, prices: Prices) -> float:
-    demand = layout.demand[layout.pair_row]
+    demand, bounds = layout.demand[layout.pair_row], column_bounds(layout)
     toll = layout.pair_network + prices.pool[layout.pair_pool] - prices.row[layout.pair_row]
-    kept = layout.pair_warm
     total = float(prices.row @ layout.demand)
-    total += float(np.minimum(toll, 0.0) @ kept + np.minimum(toll + costs.move, 0.0) @ demand)
+    most_new = np.minimum(bounds.new_upper, demand)
+    total += float(np.minimum(toll, 0.0) @ bounds.keep_upper + np.minimum(toll + costs.move, 0.0) @ most_new)
+    total += float(np.maximum(toll, 0.0) @ bounds.keep_lower + np.maximum(toll + costs.move, 0.0) @ bounds.new_lower)
     refusal = costs.shed - prices.row
     total += float(np.minimum(refusal, 0.0) @ layout.row_warm_shed)
     total += float(np.minimum(refusal + costs.shed_move, 0.0) @ layout.demand)

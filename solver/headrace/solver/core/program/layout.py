@@ -35,18 +35,22 @@ def sums(index: npt.NDArray[np.integer[Any]], values: npt.NDArray[Any], size: in
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Engines that no row can tell apart. `engines` are indices into the layout's, rising."""
+    """Engines that no row can tell apart. `engines` are indices into the layout's, rising.
+
+    `alone` names an engine that a pin is about: it is a pool of its own, whatever it shares with others.
+    """
 
     site: str
     models: tuple[str, ...]
     capabilities: tuple[str, ...]
     residency: tuple[str, ...]
+    alone: str
     engines: tuple[int, ...]
 
     @property
     def name(self) -> str:
         """Name in records: what its engines share, without the parts that are empty."""
-        parts = (self.site, "+".join(self.models), "+".join(self.capabilities), "+".join(self.residency))
+        parts = (self.site, "+".join(self.models), "+".join(self.capabilities), "+".join(self.residency), self.alone)
         return " ".join(part for part in parts if part)
 
 
@@ -145,7 +149,7 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
     keys, rows = tuple(key for key, _ in keyed), tuple(row for _, row in keyed)
     engines = tuple(sorted(problem.engines, key=lambda engine: engine.engine_id))
     exclusions = tuple(engine_exclusion(engine, problem.profiles) for engine in engines)
-    pooled = _pool(engines, exclusions)
+    pooled = _pool(engines, exclusions, frozenset(pin.engine_id for pin in problem.pins))
     capacity = np.array([0.0 if e else engine.capacity_rps for engine, e in zip(engines, exclusions, strict=True)])
     pair_row, pair_pool, pair_network = _pairs(problem, rows, engines, pooled.pools)
     old = {} if previous is None else {route.key: route for route in previous.routes}
@@ -180,10 +184,10 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
     )
 
 
-def _pool(engines: Sequence[Engine], exclusions: Sequence[Exclusion | None]) -> _Pooled:
-    def shared(i: int) -> tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        e = engines[i]
-        return e.site, tuple(sorted(e.models)), tuple(sorted(e.capabilities)), tuple(sorted(e.residency))
+def _pool(engines: Sequence[Engine], exclusions: Sequence[Exclusion | None], pinned: frozenset[str]) -> _Pooled:
+    def shared(i: int) -> tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...], str]:
+        e, alone = engines[i], engines[i].engine_id if engines[i].engine_id in pinned else ""
+        return e.site, tuple(sorted(e.models)), tuple(sorted(e.capabilities)), tuple(sorted(e.residency)), alone
 
     usable = sorted((i for i, e in enumerate(exclusions) if e is None), key=shared)
     pools: list[Pool] = []

@@ -42,7 +42,8 @@ class Optimum:
 
 def optimum(layout: Layout, curves: Curves, costs: Costs, lp: LinearSolver, sift_above: int) -> Optimum | Failed:
     """Solve; programs of more than `sift_above` pairs of row and pool are sifted."""
-    if len(layout.pair_row) > sift_above:
+    # What is sifted has no bounds on single pairs: a program with pins is solved as a whole.
+    if len(layout.pair_row) > sift_above and not layout.problem.pins:
         sifted = _by_sifting(layout, curves, costs, lp)
         if isinstance(sifted, Optimum):
             return sifted

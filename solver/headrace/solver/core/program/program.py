@@ -5,6 +5,7 @@
           pool:  sum x_keep + sum x_new - sum y = 0                    dual: minus the pool's marginal price
           0 <= x_keep <= previous share (and a ppm) x demand, x_new >= 0, 0 <= y <= capacity x width,
           0 <= z_keep <= previous shed ratio x demand, 0 <= z_new <= demand
+          and what pins say of x_keep and x_new (`pins`)
 
 P[k] = (K - k) B with B = 3 (dearest slope + dearest network + pi): never cheaper to shed a higher tier than a lower
 one, and never so large that the solver loses digits. Shedding makes every program feasible; as long as it is a tie,
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from headrace.solver.core.linear import LinearProgram
 from headrace.solver.core.program.layout import Layout
+from headrace.solver.core.program.pins import ColumnBounds, column_bounds
 from headrace.solver.core.program.plan import Curves
 from headrace.solver.core.program.sparse import component_labels, compressed_rows
 
@@ -69,7 +71,8 @@ def costs_of(layout: Layout, curves: Curves, move_price_ms: float) -> Costs:
 
 def components_of(layout: Layout, curves: Curves, costs: Costs) -> tuple[Component, ...]:
     """Build the programs of all rows with demand and at least one pool, in the order of their first row."""
-    return tuple(_component(layout, curves, costs, pairs) for pairs in _connected_pairs(layout))
+    bounds = column_bounds(layout)
+    return tuple(_component(layout, curves, (costs, bounds), pairs) for pairs in _connected_pairs(layout))
 
 
 def parts_of(layout: Layout) -> tuple[Part, ...]:
@@ -95,7 +98,8 @@ def _connected_pairs(layout: Layout) -> list[Ints]:
     return sorted(np.split(active[order], bounds), key=lambda pairs: int(pairs[0]))
 
 
-def _component(layout: Layout, curves: Curves, costs: Costs, pairs: Ints) -> Component:
+def _component(layout: Layout, curves: Curves, given: tuple[Costs, ColumnBounds], pairs: Ints) -> Component:
+    costs, bounds = given
     rows, row_at = np.unique(layout.pair_row[pairs], return_inverse=True)
     pools, pool_at = np.unique(layout.pair_pool[pairs], return_inverse=True)
     kept = (layout.pair_previous[pairs] > 0.0) & (costs.move[pairs] > 0.0)
@@ -107,7 +111,10 @@ def _component(layout: Layout, curves: Curves, costs: Costs, pairs: Ints) -> Com
     y_pool = np.repeat(np.searchsorted(pools, layout.group_pool[groups]), counts)
 
     network, demand = layout.pair_network[pairs], layout.demand[rows]
-    keep_upper = layout.pair_warm[pairs[kept]]
+    new_lower, new_upper = bounds.new_lower[pairs], bounds.new_upper[pairs]
+    whole = ~kept  # these have no x_keep beside them
+    new_lower[whole] += bounds.keep_lower[pairs[whole]]
+    new_upper[whole] += bounds.keep_upper[pairs[whole]]
     n_new, n_keep, n_y, n_row = len(pairs), int(kept.sum()), len(slope), len(rows)
     x_row, x_pool = np.concatenate((row_at, row_at[kept])), np.concatenate((pool_at, pool_at[kept]))
     x = np.arange(n_new + n_keep)
@@ -122,11 +129,13 @@ def _component(layout: Layout, curves: Curves, costs: Costs, pairs: Ints) -> Com
         np.concatenate((np.ones(2 * len(x)), -np.ones(n_y), np.ones(len(z)))),
         n_row + len(pools),
     )
-    upper = np.concatenate((np.full(n_new, np.inf), keep_upper, width, demand, shed_before[stays]))
+    upper = np.concatenate((new_upper, bounds.keep_upper[pairs[kept]], width, demand, shed_before[stays]))
+    lower = np.zeros_like(upper)
+    lower[: len(x)] = np.concatenate((new_lower, bounds.keep_lower[pairs[kept]]))
     shed_price = costs.shed[rows] + costs.shed_move[rows]
     program = LinearProgram(
         cost=np.concatenate((network + costs.move[pairs], network[kept], slope, shed_price, costs.shed[rows[stays]])),
-        lower=np.zeros_like(upper),
+        lower=lower,
         upper=upper,
         rhs=np.concatenate((demand, np.zeros(len(pools)))),
         row_start=row_start,

@@ -2,8 +2,8 @@
 
     stay = true cost of a component's traffic with each row's previous weights, engine by engine, at today's demand
     best = true cost of the program's answer, the price of its moves not counted
-    kept   where stay <= (1 + stay_within) best, every row's previous weights are all still usable, and no engine is
-           loaded above `FULLEST`; above `BRIM` where the component sheds, and did before
+    kept   where stay <= (1 + stay_within) best, every row's previous weights are all still usable and keep to its
+           pins, and no engine is loaded above `FULLEST`; above `BRIM` where the component sheds, and did before
     slow   where stay <= (1 + `DOUBT` stay_within) best, and no pool's load is further from the best answer's than
            `SIGMAS` deviations of a count over `COUNTED_S`: demand is an estimate, and its noise has an optimum too.
            Weights go towards the answer with the time constant `FOLLOW_MS` then, which follows what of it lasts
@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from headrace.schemas.weights import PPM
 from headrace.solver.core.program.layout import Floats, Layout, sums
+from headrace.solver.core.program.pins import rows_off_pins
 from headrace.solver.core.program.plan import Curves
 from headrace.solver.core.program.pool_split import split_by_slope
 from headrace.solver.core.program.program import Part
@@ -75,13 +76,15 @@ def staying(
     groups = layout.engine_group[usable]
     of_engines[usable] = _costs(layout, curves, groups, load[usable], layout.engine_capacity[usable])
     best, even = (_of_groups(layout, curves, f) for f in (flow, stay))
+    off_pins = rows_off_pins(layout, stay)
     by_chance = _by_chance(layout.per_pool(stay), layout.per_pool(flow))
     uneven = 0.0
     for component in components:
         members = np.flatnonzero(np.isin(layout.engine_pool, component.pools))
         sheds, did = (bool((z[component.rows] > 0.0).any()) for z in (shed, layout.row_warm_shed))
         limit = (BRIM if sheds else FULLEST) * layout.engine_capacity[members]
-        if sheds is not did or not (whole[component.rows].all() and (load[members] <= limit).all()):
+        may = whole[component.rows].all() and not off_pins[component.rows].any()
+        if sheds is not did or not (may and (load[members] <= limit).all()):
             continue
         mine = np.isin(layout.group_pool, component.pools)
         network = layout.pair_network[component.pairs]

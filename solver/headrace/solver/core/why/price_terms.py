@@ -6,9 +6,12 @@ gap        = network + pool price + move - route dual            reduced cost: t
 worth      = capacity of a replica x sum of width max(0, pool price - slope)        dual of the capacity bounds
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from headrace.solver.core.program.layout import Floats, Layout
+from headrace.solver.core.program.pins import ROOM, pins_of
 from headrace.solver.core.program.plan import Curves, Plan
 from headrace.solver.core.program.predictions import FULL
 from headrace.solver.core.why.explanation import Alternative, PriceTerms
@@ -24,8 +27,8 @@ def price_terms(
     """Give the parts of an engine's price for a route; `at` is (pair, engine).
 
     Where the pair carries flow and the policy knows prices, they add up to the route's dual, or to more where the route
-    stays as it was because moving is not worth it; else to what a first request would cost. A policy without prices has
-    its marginal read from the curves, without scarcity.
+    stays as it was because moving is not worth it, to that way's own price where it is pinned; else to what a first
+    request would cost. A policy without prices has its marginal read from the curves, without scarcity.
     """
     pair, engine = at
     group = int(layout.engine_group[engine])
@@ -55,6 +58,9 @@ def _move(layout: Layout, plan: Plan, settings: SolverSettings, pair: int, unmov
     row = int(layout.pair_row[pair])
     if plan.prices is None or layout.demand[row] <= 0.0:
         return 0.0
+    if pair in pins_of(layout).pair:
+        # What a pin costs is apart (`binding_constraints`): the dual is not this way's price, nor is it to explain it.
+        return settings.move_price_ms if _warm(layout, row) and plan.flow[pair] > layout.pair_warm[pair] else 0.0
     if plan.flow[pair] > SOME_RPS:
         # All that was here may stay at no price, what came anew paid it, and in between it is a rent of the old share.
         # Where the route stays though a better answer is known, the way may be dearer than the dual; nothing moves.
@@ -100,9 +106,27 @@ def binding_constraints(layout: Layout, plan: Plan, row: int) -> tuple[str, ...]
         kept = float(warm[pair])
         if plan.prices is not None and kept > SOME_RPS and abs(float(plan.flow[pair]) - kept) <= 1e-6 * kept:
             said.append(f"what was at {layout.pools[g].site} stays there, warm")
+    said.extend(_pins(layout, plan, row))
     if plan.shed[row] > SOME_RPS:
         said.append(f"{plan.shed[row]:.1f} RPS of the route are shed: all its engines are full")
     return tuple(said)
+
+
+def _pins(layout: Layout, plan: Plan, row: int) -> Iterator[str]:
+    """Say each pin of a row, and what it costs where it holds against the price."""
+    pins = pins_of(layout)
+    demand = float(layout.demand[row])
+    for i in np.flatnonzero(layout.pair_row[pins.pair] == row).tolist():
+        pair, pin = int(pins.pair[i]), layout.problem.pins[int(pins.of[i])]
+        words = f"{pin.engine_id} is {pin.sentence}"
+        at_least = abs(float(plan.flow[pair]) - pins.least[i] * demand) <= ROOM * demand
+        at_most = abs(float(plan.flow[pair]) - pins.most[i] * demand) <= ROOM * demand
+        if plan.prices is None or not (at_least or at_most) or demand <= 0.0:
+            yield words
+            continue
+        dearer = float(layout.pair_network[pair] + plan.prices.pool[layout.pair_pool[pair]] - plan.prices.row[row])
+        more = "dearer" if dearer > 0.0 else "cheaper"
+        yield f"{words} (a request there is {abs(dearer):.1f} ms {more} than the route's next best)"
 
 
 def replica_worth(layout: Layout, plan: Plan, curves: Curves, engine: int) -> float | None:

@@ -1,0 +1,141 @@
+"""A pinned share: a hard bound of the program, held by every policy, told in the snapshot and in the explanation."""
+
+from dataclasses import replace
+
+import pytest
+
+from headrace.schemas.check_snapshot import check_snapshot
+from headrace.schemas.weights import PPM, Reason, RouteWeights, Snapshot, SnapshotStatus
+from headrace.solver.core.policies import policy_names
+from headrace.solver.core.problem import Exclusion, Pin, Problem
+from headrace.solver.core.tick import Tick, TickStamp, solve_tick
+from headrace.solver.core.why.explain import explain
+from headrace.solver.glop import Glop
+from headrace.solver.settings import SolverSettings
+from solver_problems import engine, problem, row
+
+
+def pinned(made: Problem, *pins: tuple[str, str, float, float]) -> Problem:
+    said = tuple(Pin(c, e, least, most, "pinned by ann until noon: trial") for c, e, least, most in pins)
+    return replace(made, pins=said)
+
+
+def tick(made: Problem, previous: Snapshot | None = None, settings: SolverSettings | None = None) -> Tick:
+    version = 1 if previous is None else previous.commit.version + 1
+    return solve_tick(made, previous, settings or SolverSettings(), Glop(), TickStamp(1, version, 500 * version))
+
+
+def route(found: Tick, cluster: str = "c1") -> RouteWeights:
+    return next(r for r in found.snapshot.routes if r.cluster == cluster)
+
+
+def shares(found: Tick, cluster: str = "c1") -> dict[str, int]:
+    return {t.engine_id: t.weight_ppm for t in route(found, cluster).targets}
+
+
+def twins(demand: float = 4.0) -> Problem:
+    """Three engines that only their names tell apart, one farther away; nobody is full."""
+    engines = [engine("e1"), engine("e2"), engine("far", "s2")]
+    return problem([row("c1", demand)], engines, {("c1", "s1"): 1.0, ("c1", "s2"): 50.0})
+
+
+def test_an_exact_pin_is_the_weight_and_the_others_share_the_rest_as_before() -> None:
+    found = tick(pinned(twins(), ("c1", "far", 0.2, 0.2)))
+    assert shares(found) == {"e1": 400_000, "e2": 400_000, "far": 200_000}
+    assert found.snapshot.commit.status is SnapshotStatus.OPTIMAL
+    assert found.record.gap is not None
+    assert 0.0 <= found.record.gap < 0.05
+
+
+def test_one_of_two_engines_of_a_pool_can_be_pinned() -> None:
+    assert shares(tick(pinned(twins(), ("c1", "e1", 0.9, 0.9)))) == {"e1": 900_000, "e2": 100_000}
+
+
+@pytest.mark.parametrize(("least", "most", "is_"), [(0.3, 1.0, 300_000), (0.0, 0.3, 0), (0.0, 0.0, 0)])
+def test_a_bound_binds_only_on_its_own_side(least: float, most: float, is_: int) -> None:
+    assert shares(tick(pinned(twins(), ("c1", "far", least, most)))).get("far") == is_
+
+
+def test_weights_that_stand_do_not_stand_against_a_pin_and_may_stay_within_one() -> None:
+    before = tick(twins())
+    moved = tick(pinned(twins(), ("c1", "far", 0.05, 0.05)), before.snapshot)
+    assert shares(moved)["far"] == 50_000
+    again = tick(pinned(twins(4.02), ("c1", "far", 0.05, 0.05)), moved.snapshot)
+    assert route(again) is route(moved)
+
+
+def test_a_pin_that_ends_leaves_no_trace_in_the_reasons() -> None:
+    before = tick(pinned(twins(), ("c1", "far", 0.2, 0.2)))
+    after = tick(twins(), before.snapshot)
+    assert all(t.reason is not Reason.PINNED for t in route(after).targets)
+    assert after.snapshot.commit.protections == ()
+
+
+@pytest.mark.parametrize("policy", policy_names())
+def test_every_policy_keeps_to_pins_with_demand_and_without(policy: str) -> None:
+    for demand in (4.0, 0.0):
+        made, before = pinned(twins(demand), ("c1", "far", 0.25, 0.25), ("c1", "e1", 0.0, 0.1)), tick(twins(demand))
+        found = tick(made, before.snapshot, SolverSettings(policy=policy))
+        assert check_snapshot(found.snapshot) == ()
+        assert shares(found)["far"] == pytest.approx(250_000, abs=2)
+        assert shares(found)["e1"] <= 100_002
+
+
+def test_a_pin_takes_no_more_than_the_engine_has_and_says_what_it_is_held_to() -> None:
+    found = tick(pinned(twins(16.0), ("c1", "far", 0.8, 0.8)))
+    # 10 of 16 RPS.
+    assert shares(found)["far"] == pytest.approx(625_000, abs=2)
+    (told,) = found.snapshot.commit.protections
+    assert told.sentence == "c1 pinned by ann until noon: trial; held to 62.5 %, for want of room"
+    assert found.record.shed_rps == pytest.approx(0.0, abs=1e-6)
+
+
+def test_pins_of_more_than_the_whole_are_scaled_to_it() -> None:
+    assert shares(tick(pinned(twins(), ("c1", "e1", 0.9, 1.0), ("c1", "e2", 0.6, 1.0)))) == {
+        "e1": 600_000,
+        "e2": 400_000,
+    }
+
+
+def test_a_pin_of_an_engine_that_is_out_waits_and_says_so() -> None:
+    made = twins()
+    out = replace(made.engines[2], exclusion=Exclusion(Reason.STALE, "silent for 20 s"))
+    found = tick(pinned(replace(made, engines=(*made.engines[:2], out)), ("c1", "far", 0.2, 0.2)))
+    assert shares(found) == shares(tick(twins()))
+    (told,) = found.snapshot.commit.protections
+    assert told.sentence.endswith("it waits: STALE, silent for 20 s")
+
+
+def test_a_pin_never_reaches_an_engine_that_the_route_may_not_use() -> None:
+    made = problem([row("c1", 4.0, residency=("eu",))], [engine("in", residency=("eu",)), engine("us", "s1")])
+    found = tick(pinned(made, ("c1", "us", 0.5, 0.5)))
+    assert shares(found) == {"in": PPM}
+    assert found.snapshot.commit.protections[0].sentence.endswith("it waits: no route of c1 may use it")
+
+
+def test_the_pin_stands_in_the_snapshot_with_who_and_why_and_in_the_weight() -> None:
+    found = tick(pinned(twins(), ("c1", "far", 0.2, 0.2), ("c1", "e1", 0.0, 0.0)))
+    told = {p.engine_id: (p.protection, p.sentence) for p in found.snapshot.commit.protections}
+    assert told["far"] == ("pin", "c1 pinned by ann until noon: trial")
+    reasons = {t.engine_id: t.reason for t in route(found).targets}
+    assert reasons == {"e1": Reason.PINNED, "e2": Reason.CHEAPEST, "far": Reason.PINNED}
+    assert route(tick(pinned(twins(), ("c1", "far", 0.2, 0.2), ("c1", "e1", 0.0, 0.0)), found.snapshot)) is route(found)
+
+
+def test_the_explanation_names_the_pin_as_binding_with_what_it_costs_and_its_terms_add_up() -> None:
+    found = explain(tick(pinned(twins(), ("c1", "far", 0.2, 0.2))), "c1", "far")
+    (words,) = (clause for clause in found.binding if "pinned" in clause)
+    # Both ends are as slow at this load: it is dearer by the way there.
+    assert (
+        words == "far is pinned by ann until noon: trial (a request there is 49.0 ms dearer than the route's next best)"
+    )
+    assert found.terms is not None
+    terms = found.terms
+    parts = terms.network_ms + terms.engine_ms + terms.congestion_ms + terms.scarcity_ms + terms.move_ms
+    assert parts == pytest.approx(terms.marginal_ms, abs=1e-9)
+
+
+def test_a_large_program_with_a_pin_is_solved_as_a_whole() -> None:
+    found = tick(pinned(twins(), ("c1", "far", 0.2, 0.2)), settings=SolverSettings(sift_above=1))
+    assert shares(found)["far"] == 200_000
+    assert found.record.rung == "DUAL"
