@@ -75,6 +75,16 @@ class StateFold:
         self._tables[kind][record.key] = _without_panes(decoded)
         return None
 
+    def newest(self, record: RawRecord) -> Input | None:
+        """Give what stands under a record's key, of its kind: the record itself where `offer` has just taken it."""
+        kind = self._kinds.get(record.topic)
+        if kind is None or record.key is None:
+            return None
+        if kind is EngineSpec and is_override_key(record.key):
+            kind = Override
+        found: Input | None = self._tables[kind].get(record.key)
+        return found
+
     def view(self, inputs: tuple[InputOffsets, ...] = ()) -> StateView:
         """Give the tables as they stand; `inputs` says how far they had been read."""
         return StateView(

@@ -1,0 +1,74 @@
+"""Next to nothing is refused: dead letters are few, and their dominant reason says what to mend."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from headrace.infra.doctor.core.contract import Finding, fault, warning
+from headrace.infra.doctor.core.picture import Letter, Picture
+from headrace.infra.doctor.core.words import duration, some
+from headrace.schemas.dead_letters import RejectReason
+from headrace.schemas.topics import STATE_OF
+
+FOLLOWS_FROM = ("brokers", "clocks", "records", "fleet")
+
+WINDOW_MS = 600_000
+FEW = 5
+"""So many in ten minutes are somebody's slip."""
+MANY_SHARE = 0.1
+"""Share of the signals from which their loss is a fault."""
+_MEANS = {
+    RejectReason.UNKNOWN_ENGINE: "engines publish that the fleet does not have: their signals count for nothing",
+    RejectReason.TIME_IN_FUTURE: "a producer's clock is ahead of the brokers'",
+    RejectReason.KEY_MISMATCH: "a producer's key is not what its record is of",
+    RejectReason.WRONG_PARTITION: "a producer partitions otherwise than Kafka's murmur2: partitioner=murmur2_random",
+    RejectReason.UNKNOWN_SCHEMA: "a producer frames for a schema registry that is not configured, or is newer",
+    RejectReason.MALFORMED: "a producer writes what is no Avro record of ours",
+}
+
+
+def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
+    """Give the rate of refusals, and what most of them are for."""
+    letters = [each for each in picture.letters or () if now_ms - each.refused_ms <= WINDOW_MS]
+    if len(letters) <= FEW:
+        return
+    reasons = Counter(each.letter.reason for each in letters)
+    reason, count = reasons.most_common(1)[0]
+    last = next(each for each in reversed(letters) if each.letter.reason is reason)
+    topics = some({each.letter.topic for each in letters if each.letter.reason is reason})
+    span_ms = max(60_000, now_ms - min(each.refused_ms for each in letters))
+    share = _share(picture, len(letters) * 60_000 / span_ms)
+    say = fault if share is not None and share > MANY_SHARE else warning
+    part = "" if share is None else f", {100 * min(1.0, share):.0f} % of the signals"
+    yield say(
+        reason.value,
+        f"{len(letters)} records were refused in the last {duration(span_ms)}{part}; at most {FEW}; {count} of them "
+        f"{reason} from {topics}; the last: {last.letter.detail[:200]}",
+        _MEANS.get(reason, "a producer gives numbers that cannot be"),
+        *_mend(picture, reason, last),
+        value=len(letters),
+        bound=FEW,
+    )
+
+
+def _share(picture: Picture, letters_a_minute: float) -> float | None:
+    signals = sum(
+        each.grown
+        for role in STATE_OF
+        for topic in [picture.topic(role)]
+        if topic is not None
+        for each in topic.partitions
+    )
+    return letters_a_minute / signals if signals > 0 else None
+
+
+def _mend(picture: Picture, reason: RejectReason, last: Letter) -> tuple[str, ...]:
+    look = f"headrace dead-letters --since 10m --reason {reason} --topic {last.letter.topic}"
+    match reason:
+        case RejectReason.UNKNOWN_ENGINE:
+            return ("headrace fleet apply --form > fleet.toml", "headrace fleet apply fleet.toml")
+        case RejectReason.TIME_IN_FUTURE:
+            return ("chronyc makestep", look)
+        case RejectReason.UNKNOWN_SCHEMA if not picture.setup.registry_url:
+            return ("headrace streams --set registry.url=http://REGISTRY:8081", look)
+        case _:
+            return (look,)

@@ -1,0 +1,54 @@
+"""Every engine of the fleet can take traffic: heard of lately, its state valid, healthy, with a ready replica."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from headrace.infra.doctor.core.contract import Finding, fault, warning
+from headrace.infra.doctor.core.mending import how_to_publish
+from headrace.infra.doctor.core.picture import Picture
+from headrace.infra.doctor.core.words import count, some
+from headrace.schemas.weights import Reason
+from headrace.solver.core.inputs.assemble import assemble
+
+FOLLOWS_FROM = ("brokers", "workers", "sources", "clocks")
+
+_JUDGED_ELSEWHERE = (Reason.DRAINED, Reason.NO_PROFILE)
+_MEANS: Mapping[Reason, str] = {
+    Reason.STALE: "it, or what reads its metrics, is down or cannot reach Kafka; it gets no traffic",
+    Reason.NO_STATE: "it gets no traffic until it is heard of; its engine_id must be the same in fleet and signals",
+    Reason.INVALID_STATE: "too little of its window is covered: its signals come too seldom, or have just begun",
+    Reason.UNHEALTHY: "it says so itself; it gets no traffic",
+    Reason.NO_READY_REPLICA: "it says so itself; it gets no traffic",
+}
+
+
+def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
+    """Give, by reason, the engines that the solver would exclude at this instant, with its own words for it."""
+    if picture.view is None or not picture.view.specs:
+        return
+    problem = assemble(picture.view, picture.setup.solver, now_ms)
+    out: dict[Reason, dict[str, str]] = defaultdict(dict)
+    for engine in problem.engines:
+        if engine.exclusion is not None and engine.exclusion.reason not in _JUDGED_ELSEWHERE:
+            out[engine.exclusion.reason][engine.engine_id] = engine.exclusion.sentence
+    alive = sum(engine.exclusion is None for engine in problem.engines)
+    for reason, engines in sorted(out.items()):
+        first = min(engines)
+        say = fault if not alive else warning
+        yield say(
+            first if len(engines) == 1 else reason.value,
+            f"{count(len(engines), 'engine')} of {len(problem.engines)} can take no traffic, {reason}: "
+            f"{some(engines)}; {first}: {engines[first]}",
+            _MEANS.get(reason, "it gets no traffic"),
+            *_mend(picture, reason, first),
+            value=len(engines),
+            bound=0,
+        )
+
+
+def _mend(picture: Picture, reason: Reason, engine_id: str) -> tuple[str, ...]:
+    if reason in (Reason.STALE, Reason.INVALID_STATE):
+        return how_to_publish(picture, engine_id)
+    if reason is Reason.NO_STATE:
+        return (*how_to_publish(picture, engine_id), f"headrace fleet remove {engine_id}")
+    return (f'headrace drain {engine_id} --reason "out of service" --for 2h --force',)

@@ -1,0 +1,81 @@
+"""Operators' overrides: none has run out unnoticed, is about to, lasts for ever, or is of an unknown engine."""
+
+from collections.abc import Iterator
+
+from headrace.infra.doctor.core.contract import Finding, note, warning
+from headrace.infra.doctor.core.picture import Picture
+from headrace.infra.doctor.core.words import duration, quoted
+from headrace.schemas.overrides import Override, OverrideKind
+
+FOLLOWS_FROM = ("brokers",)
+
+SOON_MS = 10 * 60_000
+LONG_MS = 30 * 86_400_000
+"""`headrace drain --for` takes no more."""
+
+
+def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
+    """Give each override of an engine that needs a word. A freeze is judged by `freeze`."""
+    if picture.view is None:
+        return
+    for _, override in sorted(picture.view.overrides.items()):
+        if override.kind is OverrideKind.FREEZE:
+            continue
+        yield from judged(override, now_ms, again(override))
+        if override.target.encode() not in picture.view.specs:
+            yield warning(
+                override.target,
+                f"{named(override)} {override.words} is of an engine that the fleet does not have",
+                "it does nothing; it will, should such an engine come",
+                take_back(override),
+            )
+
+
+def judged(override: Override, now_ms: int, longer: str) -> Iterator[Finding]:
+    """Give what is to be said of any override's end."""
+    left_ms = override.expires_ms - now_ms
+    if left_ms <= 0:
+        yield note(
+            override.target,
+            f"{named(override)} {override.words} ran out {duration(-left_ms)} ago",
+            "it counts for nothing any more: traffic is back where it would be without it",
+            take_back(override),
+            value=left_ms,
+            bound=0,
+        )
+    elif left_ms > LONG_MS:
+        yield warning(
+            override.target,
+            f"{named(override)} {override.words} lasts another {duration(left_ms)}; at most {duration(LONG_MS)}",
+            "whoever said it will not remember; nothing else ends it",
+            take_back(override),
+            value=left_ms,
+            bound=LONG_MS,
+        )
+    elif left_ms < SOON_MS:
+        yield warning(
+            override.target,
+            f"{named(override)} {override.words} runs out in {duration(left_ms)}; told from {duration(SOON_MS)} on",
+            "traffic comes back then, whether or not the work is done; to go on:",
+            longer,
+            value=left_ms,
+            bound=SOON_MS,
+        )
+
+
+def named(override: Override) -> str:
+    """Give what it is and of what: `drain of engine-b`."""
+    return f"{override.kind.lower()} of {override.target}"
+
+
+def again(override: Override) -> str:
+    """Give the command that says the same for longer."""
+    verb = f"headrace {override.kind.lower()}"
+    target = "" if override.kind is OverrideKind.FREEZE else f" {override.target}"
+    return f"{verb}{target} --reason {quoted(override.reason)} --for 2h"
+
+
+def take_back(override: Override) -> str:
+    """Give the command that takes it back."""
+    verb = f"headrace un{override.kind.lower()}"
+    return verb if override.kind is OverrideKind.FREEZE else f"{verb} {override.target}"

@@ -1,0 +1,51 @@
+"""The commands of a report, made to reach the same configuration as the doctor that gave it."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import cast
+
+from headrace.infra.doctor.core.diagnosis import Report
+
+_SECRETS = ("password", "secret", "token", "key")
+
+
+def with_flags(report: Report, params: Mapping[str, object]) -> Report:
+    """Give the report with `--config`, `--bootstrap` and `--set` as they were given, in every command of headrace.
+
+    A setting that may be a secret is left out: whoever gave it knows it.
+    """
+    flags = " ".join(_flags(params))
+    if not flags:
+        return report
+    findings = tuple(
+        replace(each, mend=tuple(_with(command, flags) for command in each.mend)) for each in report.findings
+    )
+    return replace(report, findings=findings)
+
+
+def _with(command: str, flags: str) -> str:
+    """Put flags behind a command of headrace, before what its output goes to."""
+    if (
+        not command.startswith("headrace ")
+        or command.startswith(("headrace broker", "headrace --"))
+        or "--form" in command
+    ):
+        return command
+    ends = [at for mark in (" | ", " > ", "  #") if (at := command.find(mark)) >= 0]
+    end = min(ends, default=len(command))
+    given = command[:end]
+    # A setting that the command itself names stands last, so that it wins.
+    head, mark, own = given.partition(" --set ")
+    return f"{head} {flags}{mark}{own}{command[end:]}"
+
+
+def _flags(params: Mapping[str, object]) -> Iterator[str]:
+    if params.get("config_file") is not None:
+        yield f"--config {shlex.quote(str(params['config_file']))}"
+    if params.get("bootstrap") is not None:
+        yield f"--bootstrap {shlex.quote(str(params['bootstrap']))}"
+    for text in cast("tuple[str, ...]", params.get("settings") or ()):
+        name = text.partition("=")[0].lower()
+        if not any(secret in name for secret in _SECRETS):
+            yield f"--set {shlex.quote(text)}"
