@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.infra.overrides import refusal, sound
+from headrace.infra.override_rules import Stands, shed
+from headrace.infra.overrides import sound
 from headrace.infra.past_tick.again import differing
 from headrace.infra.what_if.answer import WhatIf, what_if
 from headrace.infra.what_if.edits import parse_edits
@@ -62,15 +63,15 @@ def test_a_drained_engine_is_out_from_when_it_is_said_until_it_expires_with_who_
 
 
 def test_what_would_be_shed_for_it_refuses_it_with_the_numbers() -> None:
-    said = refusal(drained("engine-b"))
+    said = shed.broken(Stands((), None, drained("engine-b")), SAID)
     assert said is not None
     assert said.startswith("engine-b is drained would leave 180.0 RPS of capacity for 250.0: 70.0 RPS shed, 0.0 now (")
     assert "loses" in said
 
 
 def test_what_leaves_room_is_not_refused_nor_is_what_was_shed_before() -> None:
-    assert refusal(drained("engine-b", demand=("cluster-b=20", "cluster-a=50"))) is None
-    assert refusal(drained("engine-b", demand=("cluster-b*0",))) is None
+    for demand in (("cluster-b=20", "cluster-a=50"), ("cluster-b*0",)):
+        assert shed.broken(Stands((), None, drained("engine-b", demand=demand)), SAID) is None
 
 
 def test_everything_that_is_wrong_with_it_is_told_at_once() -> None:
@@ -108,3 +109,41 @@ def test_a_freeze_holds_from_when_it_is_said_until_it_expires() -> None:
     assert assemble(fold.view(), SolverSettings(), NOW_MS - 1).frozen == ""
     assert assemble(fold.view(), SolverSettings(), NOW_MS).frozen == f"frozen {said.words}"
     assert assemble(fold.view(), SolverSettings(), NOW_MS + HOUR_MS).frozen == ""
+
+
+PINNED = replace(SAID, kind=OverrideKind.PIN, cluster="c1", least_ppm=200_000, most_ppm=200_000)
+
+
+def test_a_pin_comes_back_as_it_went_under_a_key_of_engine_and_cluster() -> None:
+    assert decode(Override, encode(PINNED), ()) == PINNED
+    assert PINNED.key == b"!pin|e1|c1"
+    assert sound(PINNED) == PINNED
+    with pytest.raises(InvalidInputError) as caught:
+        sound(replace(PINNED, cluster="c 1", least_ppm=300_000))
+    assert caught.value.problems == (
+        "least_ppm and most_ppm are 300000 and 200000; 0 <= least <= most <= 1000000",
+        "cluster is 'c 1'; allowed are 1 to 200 of A-Z a-z 0-9 . _ : / @ -",
+    )
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "words"),
+    [(20, 20, "exactly 20 %"), (5, 100, "at least 5 %"), (0, 30, "at most 30 %"), (5, 30, "5 to 30 %")],
+)
+def test_a_pin_says_its_bounds_in_words(least: int, most: int, words: str) -> None:
+    assert replace(PINNED, least_ppm=10_000 * least, most_ppm=10_000 * most).share_words == words
+
+
+def test_a_pin_holds_from_when_it_is_said_until_it_expires_or_is_taken_back() -> None:
+    fold = StateFold(TOPICS)
+    sent = raw(spec("e1"))
+    fold.offer(sent)
+    fold.offer(type(sent)(sent.topic, 0, 9, 0, PINNED.key, encode(PINNED)))
+    view = fold.view()
+    (pin,) = assemble(view, SolverSettings(), NOW_MS).pins
+    assert (pin.cluster, pin.engine_id, pin.least, pin.most) == ("c1", "e1", 0.2, 0.2)
+    assert pin.sentence == f"pinned to exactly 20 % {PINNED.words}"
+    assert assemble(view, SolverSettings(), NOW_MS - 1).pins == ()
+    assert assemble(view, SolverSettings(), NOW_MS + HOUR_MS).pins == ()
+    fold.offer(type(sent)(sent.topic, 0, 10, 0, PINNED.key, None))
+    assert assemble(fold.view(), SolverSettings(), NOW_MS).pins == ()

@@ -105,3 +105,11 @@ def test_counted_capacity_is_the_load_of_all_routes_over_the_utilisation_last_wr
     )
     # engine-c: 25 RPS of cluster-b and 100 of cluster-c, at 50 % by the route written last.
     assert counted_rps(Snapshot(made.commit, routes))["engine-c"] == pytest.approx(250.0)
+
+
+def test_a_pin_that_was_said_or_has_ended_is_the_cause_though_it_scales_nothing() -> None:
+    said = Protected("engine-c", "pin", 1.0, "cluster-b pinned to exactly 66 % by ann until noon: trial")
+    plain, pinned = fixed_snapshot(NEAREST), with_protection(fixed_snapshot(MOVED, 2), said)
+    assert cause_of(of_b(plain, pinned), plain, pinned) == f"engine-c: {said.sentence} (pin)"
+    back = fixed_snapshot(NEAREST, 3)
+    assert cause_of(of_b(pinned, back), pinned, back) == "engine-c: its pin has ended"

@@ -1,15 +1,11 @@
 """`headrace drain`: take the traffic off an engine for a while, with who says so, why and until when."""
 
 import getpass
-from typing import TYPE_CHECKING
 
 import click
 import orjson
 
 from headrace.infra.config import Config, config_options
-
-if TYPE_CHECKING:
-    from headrace.infra.what_if.answer import WhatIf
 
 
 @click.command()
@@ -25,14 +21,13 @@ def command(
 ) -> None:
     """Give ENGINE no traffic until it expires, or `headrace undrain` takes it back. Nothing else about it changes.
 
-    First the tick that stands is solved without it: where requests would be shed for it, it is refused, with the
-    numbers. The solver obeys at its next tick; `headrace tail --diff` shows the move.
+    First the tick that stands is solved without it: where requests would be shed for it, or a route is left without an
+    engine, it is refused, with the numbers. The solver obeys at its next tick; `headrace tail --diff` shows the move.
 
     Example: headrace drain engine-b --reason "driver upgrade, OPS-812" --for 2h
     """
-    from headrace.infra.overrides import publish_override, refusal, sound
+    from headrace.infra.say_override import say
     from headrace.infra.weights_tail.since import parse_since
-    from headrace.schemas.errors import HeadraceError
     from headrace.schemas.overrides import Override, OverrideKind
     from headrace.schemas.plain import to_plain
     from headrace.solver.clocks import wall_clock_ms
@@ -40,36 +35,6 @@ def command(
     now_ms = wall_clock_ms()
     for_ms = now_ms - parse_since(duration, now_ms, "drain", option="--for", versions=False).at_ms
     author = author or getpass.getuser()
-    override = sound(Override(OverrideKind.DRAIN, engine, author, reason, now_ms, now_ms + for_ms))
-    if not force:
-        refused = refusal(_what_if(config, engine, now_ms))
-        if refused is not None:
-            raise HeadraceError(f"refused: {refused}; --force does it all the same")
-    publish_override(config.kafka, config.topics, override)
+    override = Override(OverrideKind.DRAIN, engine, author, reason, now_ms, now_ms + for_ms)
+    say(config, override, force=force)
     click.echo(orjson.dumps(to_plain(override)) if as_json else f"{override.target} is drained {override.words}")
-
-
-def _what_if(config: Config, engine: str, now_ms: int) -> "WhatIf":
-    """Solve the tick that stands without the engine.
-
-    Raises:
-        HeadraceError: it cannot be told what would become of it.
-    """
-    from headrace.infra.past_tick.again import NotDecidedError, compute_again
-    from headrace.infra.past_tick.find import NoTickError, find_tick
-    from headrace.infra.past_tick.wanted import Wanted
-    from headrace.infra.what_if.answer import what_if
-    from headrace.infra.what_if.edits import parse_edits
-    from headrace.schemas.errors import HeadraceError
-    from headrace.solver.glop import Glop
-
-    lp, not_told = Glop(), "what comes of it cannot be told"
-    try:
-        found, _ = find_tick(config, Wanted(), now_ms)
-        again = compute_again(found, lp)
-    except (NoTickError, NotDecidedError) as error:
-        raise HeadraceError(f"{not_told}: {error}; --force does it all the same") from error
-    commit = found.recorded.snapshot.commit
-    if again.tick.decision is None:
-        raise HeadraceError(f"{not_told}: {commit.status}, {commit.sentence}; --force does it all the same")
-    return what_if(again, parse_edits((), (), (engine,), (), again.problem), found.settings, lp, proved=found.proved)

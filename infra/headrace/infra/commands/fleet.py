@@ -92,7 +92,8 @@ def list_engines(*, config: Config, as_json: bool) -> None:
     for profile in fleet.profiles:
         click.echo(f"profile {profile.profile_id}: {profile.model} on {profile.hardware}, {profile.capacity_rps:g} rps")
     for override in overrides:
-        click.echo(f"override {override.target}: {override.kind.lower()} {override.words}")
+        what = f"{override.cluster} pinned to {override.share_words}" if override.cluster else override.kind.lower()
+        click.echo(f"override {override.target}: {what} {override.words}")
     for problem in fleet.unreadable:
         click.echo(f"unreadable: {problem}", err=True)
     if not fleet.engines:

@@ -10,7 +10,9 @@ from headrace.infra.config import Config, config_options
 
 @click.command()
 @click.option("--reason", required=True, help="Why; it stands in every snapshot until it ends.")
-@click.option("--for", "duration", metavar="AGE", default="30m", show_default=True, help="For how long: 30m, 2h, 1d.")
+@click.option(
+    "--for", "duration", metavar="AGE", default="30m", show_default=True, help="For how long: 30m, 2h; at most 1d."
+)
 @click.option("--author", help="Who says so. [default: the user's name]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @config_options
@@ -22,7 +24,7 @@ def command(*, config: Config, reason: str, duration: str, author: str | None, a
 
     Example: headrace freeze --reason "incident 4711, hands off" --for 1h
     """
-    from headrace.infra.overrides import publish_override, sound
+    from headrace.infra.say_override import say
     from headrace.infra.weights_tail.since import parse_since
     from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind
     from headrace.schemas.plain import to_plain
@@ -31,6 +33,6 @@ def command(*, config: Config, reason: str, duration: str, author: str | None, a
     now_ms = wall_clock_ms()
     for_ms = now_ms - parse_since(duration, now_ms, "freeze", option="--for", versions=False).at_ms
     author = author or getpass.getuser()
-    override = sound(Override(OverrideKind.FREEZE, WHOLE_FLEET, author, reason, now_ms, now_ms + for_ms))
-    publish_override(config.kafka, config.topics, override)
+    override = Override(OverrideKind.FREEZE, WHOLE_FLEET, author, reason, now_ms, now_ms + for_ms)
+    say(config, override)
     click.echo(orjson.dumps(to_plain(override)) if as_json else f"all weights are frozen {override.words}")

@@ -24,6 +24,9 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> N
 @click.option("--add-replicas", "replicas", multiple=True, metavar="ENGINE=N", help="So many more: engine-a=2, =-1.")
 @click.option("--drain", multiple=True, metavar="ENGINE", help="It is out.")
 @click.option("--demand", multiple=True, metavar="CLUSTER*F", help="It asks for more: tokyo*1.3, tokyo=150, tokyo+20.")
+@click.option(
+    "--pin", "pins", multiple=True, metavar="CLUSTER=ENGINE=SHARE", help="Held: tokyo=engine-a=20%, =5%..30%."
+)
 @click.option("--at", "at_text", metavar="VERSION|AGE|TIME", help="Of that tick: 812, 5m, 2026-01-02T03:04Z; else now.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (its schema: --schema).")
 @click.option(
@@ -37,6 +40,7 @@ def command(
     replicas: tuple[str, ...],
     drain: tuple[str, ...],
     demand: tuple[str, ...],
+    pins: tuple[str, ...],
     at_text: str | None,
     as_json: bool,
 ) -> None:
@@ -60,11 +64,11 @@ def command(
     from headrace.solver.glop import Glop
 
     now_ms, lp = wall_clock_ms(), Glop()
-    if not any((capacity, replicas, drain, demand)):
-        raise click.UsageError("nothing is changed; give --capacity, --add-replicas, --drain or --demand")
+    if not any((capacity, replicas, drain, demand, pins)):
+        raise click.UsageError("nothing is changed; give --capacity, --add-replicas, --drain, --demand or --pin")
     found, _ = find_tick(config, parse_wanted(at_text, now_ms, "what-if"), now_ms, registry=_registry(config))
     again = compute_again(found, lp)
-    edits = parse_edits(capacity, replicas, drain, demand, again.problem)
+    edits = parse_edits(capacity, replicas, drain, demand, again.problem, pins)
     answer = what_if(again, edits, found.settings, lp, proved=found.proved)
     click.echo(orjson.dumps(to_plain(answer)) if as_json else "\n".join(what_if_lines(answer)))
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from headrace.infra.demo.movement import SHED
 from headrace.infra.weights_tail.route_move import RouteMove
 from headrace.schemas.weights import PPM, Excluded, Protected, Reason, RouteWeights, Snapshot, SnapshotCommit
+from headrace.solver.core.answer.pinned import PIN
 
 SOME = 0.05
 SOME_DEMAND = 0.1
@@ -99,9 +100,12 @@ def _protection_causes(before: Snapshot, after: Snapshot) -> list[Cause]:
         engine_id, protection = key
         was = old[key].factor if key in old else 1.0
         now = new[key].factor if key in new else 1.0
-        ended = f"{engine_id}: {protection} no longer holds it back"
+        over = "its pin has ended" if protection == PIN else f"{protection} no longer holds it back"
+        ended = f"{engine_id}: {over}"
         sentence = f"{engine_id}: {new[key].sentence} ({protection})" if key in new else ended
-        causes.append(Cause(engine_id, abs(now - was), sentence))
+        # An operator's word scales nothing; that it came, went or was changed is all there is to it.
+        said = protection == PIN and (key not in old or key not in new or old[key].sentence != new[key].sentence)
+        causes.append(Cause(engine_id, 1.0 if said else abs(now - was), sentence))
     return causes
 
 

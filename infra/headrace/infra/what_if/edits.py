@@ -4,6 +4,7 @@
     --add-replicas E=2    E has so many ready replicas more (or fewer: E=-1), each as the ones it has
     --drain E             E is out
     --demand B*1.3        B asks for so much more; B=150 or B+20 in RPS; B is a cluster, or a route: B|model|class
+    --pin B=E=20%         B sends E exactly so much, in place of another pin of the two; 5%..30% gives it room
 
 What was measured of an engine belongs to what it was: it does not count for one that is changed.
 """
@@ -14,9 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from headrace.infra.config_tree import nearest
+from headrace.infra.override_share import share_ppm
 from headrace.schemas.errors import InvalidInputError
-from headrace.schemas.weights import EngineMemory, Reason, Snapshot
-from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
+from headrace.schemas.weights import PPM, EngineMemory, Reason, Snapshot
+from headrace.solver.core.problem import Engine, Exclusion, Pin, Problem, Row
 
 MAX_RPS = 1e9
 MAX_REPLICAS = 1_000_000
@@ -25,17 +27,23 @@ _DEMAND = re.compile(r"([^*=+]+)([*=+])(.+)")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change. `change_engine` and `change_row` say what it makes of those of that name."""
+    """One change. `change_engine` and `change_row` say what it makes of those of that name; `pin` is added."""
 
     sentence: str
     name: str
     change_engine: Callable[[Engine], Engine] | None = None
     change_row: Callable[[Row], Row] | None = None
+    pin: Pin | None = None
     forget: bool = False
 
 
 def parse_edits(
-    capacity: Sequence[str], replicas: Sequence[str], drain: Sequence[str], demand: Sequence[str], problem: Problem
+    capacity: Sequence[str],
+    replicas: Sequence[str],
+    drain: Sequence[str],
+    demand: Sequence[str],
+    problem: Problem,
+    pins: Sequence[str] = (),
 ) -> tuple[Edit, ...]:
     """Read what was typed.
 
@@ -50,9 +58,16 @@ def parse_edits(
         *_each("--add-replicas", replicas, _more_replicas, engines, problems),
         *_each("--drain", drain, _drained, engines, problems),
         *_each("--demand", demand, _demand, places, problems),
+        *_each("--pin", pins, _pin, engines, problems),
+    ]
+    clusters = sorted({row.route.cluster for row in problem.rows})
+    problems += [
+        f"--pin is of {edit.pin.cluster!r}, which is not there, {nearest(edit.pin.cluster, clusters)}"
+        for edit in edits
+        if edit.pin is not None and edit.pin.cluster not in clusters
     ]
     if not problems and not edits:
-        problems.append("nothing is changed; give --capacity, --add-replicas, --drain or --demand")
+        problems.append("nothing is changed; give --capacity, --add-replicas, --drain, --demand or --pin")
     if problems:
         raise InvalidInputError("what-if", tuple(problems))
     return tuple(edits)
@@ -68,6 +83,8 @@ def edited(problem: Problem, edits: Sequence[Edit]) -> Problem:
         if row is not None:
             rows = tuple(row(r) if edit.name in (r.route.cluster, str(r.route)) else r for r in problem.rows)
             problem = replace(problem, rows=rows)
+        if edit.pin is not None:
+            problem = replace(problem, pins=_with(edit.pin, problem.pins))
     return problem
 
 
@@ -142,6 +159,27 @@ def _more_replicas(text: str) -> Edit | str:
 def _drained(text: str) -> Edit | str:
     out = Exclusion(Reason.DRAINED, "drained in this what-if")
     return Edit(f"{text} is drained", text, change_engine=lambda engine: replace(engine, exclusion=out))
+
+
+def pinned(pin: Pin, words: str) -> Edit:
+    """Give the change that a pin makes; `words` say to what."""
+    return Edit(f"{pin.engine_id} gets {words} of {pin.cluster}", pin.engine_id, pin=pin)
+
+
+def _pin(text: str) -> Edit | str:
+    cluster, _, rest = text.partition("=")
+    engine, _, value = rest.partition("=")
+    low, dots, high = value.partition("..")
+    least, most = share_ppm(low), share_ppm(high if dots else low)
+    if least is None or most is None or least > most:
+        return "expected CLUSTER=ENGINE=SHARE, such as tokyo=engine-a=20% or tokyo=engine-a=5%..30%"
+    pin = Pin(cluster, engine, least / PPM, most / PPM, "pinned in this what-if")
+    return pinned(pin, f"exactly {low}" if least == most else f"{low} to {high}")
+
+
+def _with(pin: Pin, pins: Sequence[Pin]) -> tuple[Pin, ...]:
+    others = (p for p in pins if (p.engine_id, p.cluster) != (pin.engine_id, pin.cluster))
+    return tuple(sorted((*others, pin), key=lambda p: (p.engine_id, p.cluster)))
 
 
 def _demand(text: str) -> Edit | str:
