@@ -10,7 +10,7 @@ another process wrote may stop a reader.
 
 import io
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Protocol, TypeVar, cast
 
 import fastavro
@@ -20,7 +20,7 @@ from headrace.schemas.avro_schemas import AvroSchema, by_fingerprint, fingerprin
 from headrace.schemas.avro_writer import writer_of
 from headrace.schemas.dead_letters import Rejected, RejectReason
 from headrace.schemas.errors import HeadraceError
-from headrace.schemas.plain import from_plain, to_avro
+from headrace.schemas.plain import from_plain
 from headrace.schemas.records import Record
 
 R = TypeVar("R")
@@ -54,18 +54,16 @@ class UnreadableError(HeadraceError):
 
 def encode(record: Record) -> bytes:
     """Frame a record as an Avro single object: self-describing for every reader that ships the schema."""
-    return encode_plain(type(record), to_avro(record))
+    return prefix(type(record)) + writer_of(cast("type", type(record)))(record)
 
 
-def encode_plain(kind: type[Record], plain: Mapping[str, Any]) -> bytes:
-    """Frame what `to_avro` would give for a record of this kind, without the record."""
+def prefix(kind: type[Record]) -> bytes:
+    """Give what stands before the Avro body of a record of this kind: marker and fingerprint."""
     name = kind.__name__
-    if name not in _prefixes:
-        _prefixes[name] = SINGLE_OBJECT_MARKER + fingerprint(raw_schema(name))
-    out = io.BytesIO()
-    out.write(_prefixes[name])
-    fastavro.schemaless_writer(out, schema(name), plain)
-    return out.getvalue()
+    found = _prefixes.get(name)
+    if found is None:
+        found = _prefixes[name] = SINGLE_OBJECT_MARKER + fingerprint(raw_schema(name))
+    return found
 
 
 def encode_confluent(record: Record, schema_id: int) -> bytes:

@@ -56,6 +56,17 @@ class SeriesOver(StrEnum):
     MIN = "MIN"
 
 
+class TbotKind(StrEnum):
+    """What one observation of a time between tokens is: a request's mean, or one output of the engine.
+
+    An output may hold several tokens, as under speculative decoding.
+    """
+
+    UNKNOWN = "UNKNOWN"
+    REQUEST_MEAN = "REQUEST_MEAN"
+    PER_OUTPUT = "PER_OUTPUT"
+
+
 @dataclass(frozen=True, slots=True)
 class SeriesHistogram:
     """A histogram in seconds as its source keeps it: explicit where `scale` is None, else exponential."""
@@ -76,7 +87,7 @@ class SeriesReading:
     """One reading of one series; neither value nor histogram: the source said that it recorded none.
 
     Of names that one series goes by, `slot` is the same, and `alias` 0 is preferred. `offset` and `index` say which
-    reading of its source record it is; both None where there is no source record.
+    reading of its source record it is; both None where there is no source record. `tbot_kind` None: not told.
     """
 
     series: int
@@ -96,6 +107,7 @@ class SeriesReading:
     histogram: SeriesHistogram | None
     offset: int | None
     index: int | None
+    tbot_kind: TbotKind | None = None
 
 
 @dataclass(frozen=True, slots=True)

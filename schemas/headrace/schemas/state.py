@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from headrace.schemas.ids import RouteKey, link_key
+from headrace.schemas.series import TbotKind
 from headrace.schemas.signals import Health, Metric
 
 
@@ -25,7 +26,8 @@ class Invalid(StrEnum):
 class LatencyState:
     """One metric of one model over the sliding window, and its smoothed mean.
 
-    `count` 0 means no traffic: the latency is unknown and the engine is fine.
+    `count` 0 means no traffic: the latency is unknown and the engine is fine. `tbot_kind` says of a time between tokens
+    what one observation is; None where that is not told.
     """
 
     model: str
@@ -36,6 +38,7 @@ class LatencyState:
     p50_s: float | None
     p95_s: float | None
     p99_s: float | None
+    tbot_kind: TbotKind | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from headrace.schemas.series import (
     SeriesPart,
     SeriesReading,
 )
+from headrace.schemas.series import TbotKind as SignalTbotKind
 from headrace.schemas.signals import Vantage
 from headrace.streams.core.decode.contract import Explicit, Exponential, Refusal, Temporality
 from headrace.streams.core.decode.values import from_cumulative
@@ -24,16 +25,19 @@ from headrace.streams.core.mapping.reading import Field, Identity, Over, Reading
 _FIELDS: dict[SeriesField, Field] = {
     each: Field(each.lower()) for each in SeriesField if each is not SeriesField.UNKNOWN
 }
-_SERIES_FIELDS = {field: each for each, field in _FIELDS.items()}
+SERIES_FIELDS = {field: each for each, field in _FIELDS.items()}
 _KINDS: dict[SeriesKind, Temporality] = {
     each: Temporality(each) for each in SeriesKind if each is not SeriesKind.UNKNOWN
 }
-_SERIES_KINDS = {kind: each for each, kind in _KINDS.items()}
+SERIES_KINDS = {kind: each for each, kind in _KINDS.items()}
 _OVERS: dict[SeriesOver, Over] = {each: Over(each.lower()) for each in SeriesOver if each is not SeriesOver.UNKNOWN}
-_SERIES_OVERS = {over: each for each, over in _OVERS.items()}
-_HISTOGRAM = "headrace.SeriesHistogram"
-_INT63 = (1 << 63) - 1
-"""An Avro long is signed; one bit less tells series apart just as well."""
+SERIES_OVERS = {over: each for each, over in _OVERS.items()}
+_TBOT_KINDS: dict[SignalTbotKind | None, TbotKind] = {
+    SignalTbotKind.REQUEST_MEAN: TbotKind.REQUEST_MEAN,
+    SignalTbotKind.PER_OUTPUT: TbotKind.PER_OUTPUT,
+}
+SERIES_TBOT_KINDS: dict[TbotKind, SignalTbotKind | None] = {kind: each for each, kind in _TBOT_KINDS.items()}
+"""UNKNOWN is not told."""
 
 
 class Held(NamedTuple):
@@ -76,39 +80,11 @@ def held_of(found: SeriesReading, identity: Identity, place: Place) -> Held | No
         Vantage.ENGINE,
         _OVERS.get(found.over_ranks, Over.SUM),
         _OVERS.get(found.over_instances, Over.SUM),
-        TbotKind.UNKNOWN,
+        _TBOT_KINDS.get(found.tbot_kind, TbotKind.UNKNOWN),
         "",
         0,
     )
     return Held(reading, found.part, place)
-
-
-Wire = dict[str, Any]
-"""A SeriesReading as the Avro writer takes it: a hundred thousand points a second pass, and none stays for long."""
-
-
-def on_wire(reading: Reading, part: SeriesPart, offset: int, index: int) -> Wire:
-    """Give a mapped reading as it travels, with its place in its source record."""
-    identity, histogram = reading.identity, reading.histogram
-    return {
-        "series": reading.series & _INT63,
-        "slot": reading.slot & _INT63,
-        "alias": reading.alias,
-        "field": _SERIES_FIELDS[reading.field],
-        "kind": _SERIES_KINDS[reading.temporality],
-        "part": part,
-        "model": identity.model,
-        "instance": identity.instance,
-        "rank": identity.rank,
-        "over_ranks": _SERIES_OVERS[reading.over_ranks],
-        "over_instances": _SERIES_OVERS[reading.over_instances],
-        "at_ms": reading.time_ms,
-        "start_ms": reading.start_ms,
-        "value": reading.value,
-        "histogram": None if histogram is None else (_HISTOGRAM, _to_wire(histogram)),
-        "offset": offset,
-        "index": index,
-    }
 
 
 def assembled(parts: Sequence[Held]) -> Reading | None:
@@ -142,17 +118,17 @@ def row(held: Held) -> list[Any]:
     histogram: list[Any] | None = None
     if reading.histogram is not None:
         histogram = [isinstance(reading.histogram, Exponential), *reading.histogram]
-    return [*reading[:9], histogram, *reading[11:13], part, *place]
+    return [*reading[:9], histogram, *reading[11:13], part, *place, reading.tbot_kind]
 
 
 def of_row(packed: Sequence[Any]) -> Held:
-    """Take up what `row` gave.
+    """Take up what `row` gave; older builds' rows say nothing of the kind of TBOT.
 
     Raises:
         ValueError, TypeError, LookupError: it is no row.
     """
     identity, field, series, slot, alias, kind, time_ms, start_ms, value, histogram, ranks, instances, *rest = packed
-    part, topic, partition, offset, index = rest
+    part, topic, partition, offset, index, *kind_too = rest
     found: Explicit | Exponential | None = None
     if histogram is not None and histogram[0]:
         scale, zero_count, first, counts, *whole = histogram[1:]
@@ -174,7 +150,7 @@ def of_row(packed: Sequence[Any]) -> Held:
         Vantage.ENGINE,
         Over(ranks),
         Over(instances),
-        TbotKind.UNKNOWN,
+        TbotKind(kind_too[0]) if kind_too else TbotKind.UNKNOWN,
         "",
         0,
     )
@@ -187,18 +163,3 @@ def _of_wire(found: SeriesHistogram) -> Explicit | Exponential:
         counts = found.counts or (found.count,)
         return Explicit(found.bounds, counts, found.count, total, low, high)
     return Exponential(found.scale, found.zero_count, found.first_bucket, found.counts, found.count, total, low, high)
-
-
-def _to_wire(histogram: Explicit | Exponential) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "count": histogram.observations,
-        "sum_s": histogram.total,
-        "min_s": histogram.low,
-        "max_s": histogram.high,
-    }
-    if isinstance(histogram, Explicit):
-        bounds = histogram.bounds
-        counts = histogram.counts if bounds else ()
-        return found | {"bounds": bounds, "counts": counts, "scale": None, "zero_count": 0, "first_bucket": 0}
-    scale, zeros, offset, counts = histogram[:4]
-    return found | {"bounds": (), "counts": counts, "scale": scale, "zero_count": zeros, "first_bucket": offset}

@@ -5,19 +5,19 @@ are given as their bytes: that is all that a bridge needs of them.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from headrace.schemas.check_signals import Signal
-from headrace.schemas.codec import encode, encode_plain
+from headrace.schemas.codec import encode, prefix
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.signals import Demand, EngineSignals
 from headrace.streams.core.canonical.translator import EngineTarget, Target, Translated
-from headrace.streams.core.held import Wire
+from headrace.streams.core.canonical.wire import Told, enum_word, lineage_block, long, readings_block, text
 
 MAX_READINGS: Final = 1_000
 MAX_SIZE: Final = 60_000
 """Numbers in one signal: with names, about a quarter of what a signals topic takes."""
-_READING_SIZE: Final = 24
+_NULL, _EMPTY, _ZERO = b"\x00", b"\x00", b"\x00"
 
 
 class Packed(NamedTuple):
@@ -45,50 +45,51 @@ class Packs:
         self._mapping_hash = mapping_hash
         self._source = source
         self._has_lineage = has_lineage
-        self._open: dict[Target, tuple[list[Wire], int]] = {}
+        self._open: dict[Target, _Pack] = {}
         self._done: list[Packed] = []
 
     def add(self, translated: Translated) -> None:
         """Take what one record held; records come in the order of their offsets."""
         self._done += (Packed(type(signal), signal.key, encode(signal)) for signal in translated.signals)
-        for target, reading in translated.readings:
-            histogram = reading["histogram"]
-            size = _READING_SIZE if histogram is None else _READING_SIZE + 2 * len(histogram[1]["counts"])
-            readings, so_far = self._open.get(target) or ([], 0)
-            if readings and (so_far + size > MAX_SIZE or len(readings) >= MAX_READINGS):
-                self._done.append(self._packed(target, readings))
-                readings, so_far = [], 0
-            readings.append(reading)
-            self._open[target] = readings, so_far + size
+        for target, told in translated.readings:
+            pack = self._open.get(target)
+            if pack is None:
+                pack = self._open[target] = _Pack()
+            elif pack.size + told.size > MAX_SIZE or len(pack.told) >= MAX_READINGS:
+                self._done.append(self._packed(target, pack.told))
+                pack = self._open[target] = _Pack()
+            pack.told.append(told)
+            pack.size += told.size
 
     def take(self) -> Iterator[Packed]:
         """Give everything as signals, and begin anew."""
         yield from self._done
-        for target, (readings, _) in self._open.items():
-            yield self._packed(target, readings)
+        for target, pack in self._open.items():
+            yield self._packed(target, pack.told)
         self._open.clear()
         self._done.clear()
 
-    def _packed(self, target: Target, readings: list[Wire]) -> Packed:
+    def _packed(self, target: Target, told: list[Told]) -> Packed:
         # A period of no length: what readings cover is what lies between two of them, which the fold knows.
-        end_ms = max(reading["at_ms"] for reading in readings)
-        plain: dict[str, Any] = {
-            "source": self._source,
-            "period_start_ms": end_ms,
-            "period_end_ms": end_ms,
-            "series": ("array", readings),
-            "lineage": self._lineage(readings[-1]),
-        }
+        end = long(max([each.at_ms for each in told]))
+        lineage = lineage_block(self._topic, self._partition, told[-1], self._mapping_hash)
+        rest = readings_block(told) + (lineage if self._has_lineage else _NULL)
         if isinstance(target, EngineTarget):
-            plain |= {"engine_id": target.engine_id, "vantage": target.vantage, "distributions": (), "status": None}
-            return Packed(EngineSignals, target.engine_id.encode(), encode_plain(EngineSignals, plain))
-        cluster, model, request_class = target
-        plain |= {"cluster": cluster, "model": model, "request_class": request_class}
-        plain |= {"offered": 0, "rejected": 0, "retries": 0}
-        return Packed(Demand, RouteKey(*target).encode(), encode_plain(Demand, plain))
+            who = text(target.engine_id) + text(self._source) + enum_word(target.vantage)
+            # No distributions, no status.
+            value = b"".join((prefix(EngineSignals), who, end, end, _EMPTY, _NULL, rest))
+            return Packed(EngineSignals, target.engine_id.encode(), value)
+        who = b"".join(map(text, target)) + text(self._source)
+        # Nothing offered, rejected or retried but what the readings say.
+        value = b"".join((prefix(Demand), who, end, end, _ZERO, _ZERO, _ZERO, rest))
+        return Packed(Demand, RouteKey(*target).encode(), value)
 
-    def _lineage(self, last: Wire) -> tuple[str, dict[str, Any]] | None:
-        if not self._has_lineage:
-            return None
-        place = {"topic": self._topic, "partition": self._partition, "offset": last["offset"], "index": last["index"]}
-        return "headrace.Lineage", {**place, "mapping_hash": self._mapping_hash}
+
+class _Pack:
+    """Readings of one target that wait, and about how many numbers they hold."""
+
+    __slots__ = ("size", "told")
+
+    def __init__(self) -> None:
+        self.told: list[Told] = []
+        self.size = 0

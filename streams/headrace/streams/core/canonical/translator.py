@@ -15,13 +15,13 @@ from headrace.schemas.raw import RawRecord
 from headrace.schemas.series import Lineage, SeriesPart
 from headrace.schemas.signals import Demand, EngineSignals, Vantage
 from headrace.streams.core.canonical.parts import as_parts, part_names
+from headrace.streams.core.canonical.wire import ReadingWriter, Told
 from headrace.streams.core.decode.contract import DecodeOptions, Explicit, Exponential
 from headrace.streams.core.decode.edge import decode
-from headrace.streams.core.held import Wire, on_wire
 from headrace.streams.core.mapping.apply import Mapper, Rewrite
 from headrace.streams.core.mapping.documents import map_documents
 from headrace.streams.core.mapping.model import TelemetryMapping
-from headrace.streams.core.mapping.reading import COUNTERS, Reading
+from headrace.streams.core.mapping.reading import COUNTERS, Identity, Reading
 from headrace.streams.core.mapping.templates import Origin
 
 DEFAULT_CLASS: Final = "default"
@@ -49,7 +49,7 @@ Target = EngineTarget | RouteTarget
 class Translated:
     """What one record held. `signals` are canonical already; `unmatched` counts points by name, `folded` by engine."""
 
-    readings: tuple[tuple[Target, Wire], ...] = ()
+    readings: tuple[tuple[Target, Told], ...] = ()
     signals: tuple[Signal, ...] = ()
     rejects: tuple[Rejected, ...] = ()
     points: int = 0
@@ -76,6 +76,7 @@ class Translator:
         self._options = options if rewrite is not None else replace(options, wanted=mapping.wanted)
         self._mapper = Mapper(mapping)
         self._parts = part_names(mapping.families)
+        self.writer = ReadingWriter()
         self._rewrite = rewrite
 
     def translate(self, record: RawRecord, now_ms: int) -> Translated:
@@ -101,14 +102,26 @@ class Translator:
             documents = map_documents(decoded.documents, self.mapping, origin)
             rejects += documents.rejects
             found = (*found, *documents.readings)
-        readings: list[tuple[Target, Wire]] = []
+        readings: list[tuple[Target, Told]] = []
+        write, offset = self.writer.write, record.offset
+        whose: Identity | None = None
+        target: Target | Rejected | None = None
+        latest_ms = now_ms + MAX_AHEAD_MS // 2
         for index, reading in enumerate(found):
-            target = self._target(reading, now_ms)
+            problem = _problem(reading, now_ms, latest_ms)
+            if problem is not None:
+                rejects.append(problem)
+                continue
+            # Most readings are of the engine that the one before was of; demand is told by each.
+            is_counted = reading.field in COUNTERS
+            if target is None or is_counted or reading.identity is not whose:
+                target = _target(reading)
+                whose = None if is_counted else reading.identity
             if isinstance(target, Rejected):
                 rejects.append(target)
                 continue
             part = parts.get(reading.place, SeriesPart.WHOLE) if parts else SeriesPart.WHOLE
-            readings.append((target, on_wire(reading, part, record.offset, index)))
+            readings.append((target, write(reading, part, offset, index)))
         return Translated(
             tuple(readings),
             tuple(self._signals(decoded.signals, record, rejects)) if decoded.signals else (),
@@ -117,18 +130,6 @@ class Translator:
             {**mapped.unmatched, **decoded.skipped} if decoded.skipped else mapped.unmatched,
             mapped.folded,
         )
-
-    def _target(self, reading: Reading, now_ms: int) -> Target | Rejected:
-        problem = _problem(reading, now_ms)
-        if problem is not None:
-            return problem
-        identity = reading.identity
-        if reading.field not in COUNTERS:
-            return EngineTarget(identity.engine, reading.vantage)
-        if not identity.cluster:
-            detail = f"{reading.name[:80]}: cluster cannot be told, and demand is of a cluster; write identity.cluster"
-            return Rejected(RejectReason.BAD_IDENTIFIER, detail)
-        return RouteTarget(identity.cluster, identity.model, identity.request_class or DEFAULT_CLASS)
 
     def _signals(self, signals: tuple[Signal, ...], record: RawRecord, rejects: list[Rejected]) -> list[Signal]:
         found: list[Signal] = []
@@ -144,24 +145,36 @@ class Translator:
         return found
 
 
-def _problem(reading: Reading, now_ms: int) -> Rejected | None:
-    """Give why a reading would be refused by the fold, together with all that travels with it."""
-    if reading.time_ms > now_ms + MAX_AHEAD_MS // 2:
-        detail = f"{reading.name[:80]} is dated {reading.time_ms}, {reading.time_ms - now_ms} ms from now"
-        return Rejected(RejectReason.TIME_IN_FUTURE, f"{detail}; its clock is wrong")
-    if reading.time_ms < 0 or (reading.start_ms is not None and reading.start_ms < 0):
-        return Rejected(RejectReason.NEGATIVE, f"{reading.name[:80]} is dated {reading.time_ms}; at least 0")
-    if len(reading.identity.instance) > MAX_TEXT_CHARS or len(reading.identity.rank) > MAX_TEXT_CHARS:
+def _target(reading: Reading) -> Target | Rejected:
+    identity = reading.identity
+    if len(identity.instance) > MAX_TEXT_CHARS or len(identity.rank) > MAX_TEXT_CHARS:
         detail = f"{reading.name[:80]}: instance or rank is longer than {MAX_TEXT_CHARS} characters"
         return Rejected(RejectReason.BAD_IDENTIFIER, detail)
-    histogram = reading.histogram
-    is_in_bounds = reading.value is None or reading.value <= MAX_VALUE
+    if reading.field not in COUNTERS:
+        return EngineTarget(identity.engine, reading.vantage)
+    if not identity.cluster:
+        detail = f"{reading.name[:80]}: cluster cannot be told, and demand is of a cluster; write identity.cluster"
+        return Rejected(RejectReason.BAD_IDENTIFIER, detail)
+    return RouteTarget(identity.cluster, identity.model, identity.request_class or DEFAULT_CLASS)
+
+
+def _problem(reading: Reading, now_ms: int, latest_ms: int) -> Rejected | None:
+    """Give why a reading would be refused by the fold, together with all that travels with it."""
+    time_ms, start_ms, value, histogram = reading[6:10]
+    if time_ms > latest_ms:
+        detail = f"{reading.name[:80]} is dated {time_ms}, {time_ms - now_ms} ms from now"
+        return Rejected(RejectReason.TIME_IN_FUTURE, f"{detail}; its clock is wrong")
+    if time_ms < 0 or (start_ms is not None and start_ms < 0):
+        return Rejected(RejectReason.NEGATIVE, f"{reading.name[:80]} is dated {time_ms}; at least 0")
+    is_in_bounds = value is None or value <= MAX_VALUE
     if histogram is not None:
-        is_in_bounds = is_in_bounds and abs(histogram.total or 0.0) <= MAX_VALUE
+        total, low, high = histogram[-3:]
         is_in_bounds = (
-            is_in_bounds and abs(histogram.low or 0.0) <= MAX_VALUE and abs(histogram.high or 0.0) <= MAX_VALUE
+            (total is None or abs(total) <= MAX_VALUE)
+            and (low is None or abs(low) <= MAX_VALUE)
+            and (high is None or abs(high) <= MAX_VALUE)
+            and _is_laid_out(histogram)
         )
-        is_in_bounds = is_in_bounds and _is_laid_out(histogram)
     if not is_in_bounds:
         return Rejected(RejectReason.OUT_OF_RANGE, f"{reading.name[:80]} has a number beyond {MAX_VALUE:g}")
     return None

@@ -14,7 +14,7 @@ from headrace.streams.core import decode as package
 from headrace.streams.core.decode.cloudevents import unwrap
 from headrace.streams.core.decode.contract import Decoded, DecodeOptions, Decoder, Refusal, rejected
 
-_NOT_CARRIERS = ("cloudevents", "contract", "edge", "families", "otlp_points", "telegraf", "values")
+_NOT_CARRIERS = ("cloudevents", "contract", "edge", "families", "otlp_points", "otlp_wire", "telegraf", "values")
 
 
 @cache

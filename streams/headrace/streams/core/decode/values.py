@@ -3,9 +3,10 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, cast
 
-from headrace.schemas.dead_letters import RejectReason
+from headrace.schemas.dead_letters import Rejected, RejectReason
 from headrace.streams.core.decode.contract import (
     MAX_BUCKETS,
     MAX_COUNT,
@@ -210,13 +211,12 @@ def explicit(
     """
     if len(bounds) >= MAX_BUCKETS:
         raise Refusal(RejectReason.OUT_OF_RANGE, f"a histogram has {len(bounds)} bounds; at most {MAX_BUCKETS - 1}")
+    bounds = tuple(bounds)
+    problem = _bounds_problem(bounds)
+    if problem is not None:
+        raise Refusal(problem.reason, problem.detail)
     if len(counts) != len(bounds) + 1:
         raise Refusal(RejectReason.INCONSISTENT, f"a histogram has {len(counts)} counts for {len(bounds)} bounds")
-    last = -INFINITY
-    for bound in bounds:
-        if not last < bound < INFINITY:
-            raise Refusal(RejectReason.INCONSISTENT, f"a histogram's bounds do not rise: {bound} follows {last}")
-        last = bound
     if sum(counts) != total_count:
         raise Refusal(RejectReason.INCONSISTENT, f"bucket counts add up to {sum(counts)}; the count is {total_count}")
     if total_count > MAX_COUNT or min(counts) < 0:
@@ -225,8 +225,22 @@ def explicit(
         total = None
     if total is None and total_count == 0:
         total = 0.0
-    low, high = (None if x is None or not math.isfinite(x) else x for x in extremes)
-    return Explicit(tuple(bounds), tuple(counts), total_count, total, low, high)
+    low, high = extremes
+    low = None if low is None or not math.isfinite(low) else low
+    high = None if high is None or not math.isfinite(high) else high
+    return Explicit(bounds, tuple(counts), total_count, total, low, high)
+
+
+@lru_cache(maxsize=512)
+def _bounds_problem(bounds: tuple[float, ...]) -> Rejected | None:
+    """Give what is wrong with a histogram's bounds; a source's are few, and come with every scrape."""
+    last = -INFINITY
+    for bound in bounds:
+        if not last < bound < INFINITY:
+            detail = f"a histogram's bounds do not rise: {bound} follows {last}"
+            return Rejected(RejectReason.INCONSISTENT, detail)
+        last = bound
+    return None
 
 
 def from_cumulative(buckets: Mapping[float, int], total_count: int | None, total: float | None) -> Explicit:

@@ -19,11 +19,12 @@ from headrace.streams.core.mapping.identity import Resolver
 from headrace.streams.core.mapping.model import Alias, FieldRule, TelemetryMapping
 from headrace.streams.core.mapping.reading import COUNTERS, DURATIONS, GAUGES, Field, Identity, Reading
 from headrace.streams.core.mapping.templates import Origin
-from headrace.streams.core.mapping.units import DIVISORS, TIME_UNITS, declared, in_seconds
+from headrace.streams.core.mapping.units import DIVISORS, TIME_UNITS, Unit, declared, in_seconds
+from headrace.streams.core.recent import Recent
 
-MAX_KNOWN: Final = 100_000
-MAX_KNOWN_CHARS: Final = 32_000_000
-"""Series whose meaning is remembered, and their labels' characters; beyond, all are forgotten and found again."""
+MAX_KNOWN: Final = 40_000
+MAX_KNOWN_CHARS: Final = 16_000_000
+"""Label sets whose meaning is remembered, and their characters; what was not asked for lately goes first."""
 MAX_REJECTS: Final = 1_000
 NO_ORIGIN: Final = Origin()
 Rewrite = Callable[[Sequence[Point], Origin], Iterable[Point]]
@@ -48,10 +49,14 @@ class _Target(NamedTuple):
     alias: int
     series: int
     slot: int
+    unit: Unit
+    divisor: float
+    kinds: tuple[Kind, ...]
+    """What a point of this field is, none of them a histogram; empty where it is one."""
 
 
-_Known = tuple[_Target, ...] | Rejected | None
-"""What a series is: its targets, why it is refused, or None where `where` or `match` leave it out."""
+_Known = tuple[_Target, ...] | Rejected
+"""What a series is: its targets, none where `where` or `match` leave it out, or why it is refused."""
 
 
 class Mapper:
@@ -64,28 +69,26 @@ class Mapper:
         for rule in mapping.rules:
             for i, alias in enumerate(rule.aliases):
                 self._rules.setdefault(alias.name, []).append((rule, i, alias))
-        self._known: dict[tuple[str, Labels], _Known] = {}
-        self._chars = 0
+        self.known: Recent[Labels, dict[str, _Known]] = Recent(MAX_KNOWN, MAX_KNOWN_CHARS)
 
     def map_points(self, points: Iterable[Point], origin: Origin = NO_ORIGIN) -> Mapped:
         """Map the points of one message, or of several with the same origin."""
         out = _Out(self.mapping.max_series)
         remembers = not self._resolver.asks_record
+        # One label set is one object for as long as a decoder can tell: most points have that of the point before.
+        last: Labels | None = None
+        names: dict[str, _Known] = {}
         for point in points:
             name, labels = point.name, point.labels
             rules = self._rules.get(name)
             if rules is None:
                 out.unmatched[name] = out.unmatched.get(name, 0) + 1
                 continue
-            key = (name, labels)
-            if remembers and key in self._known:
-                known = self._known[key]
-            else:
-                known = self._resolve(rules, name, labels, origin)
-                if remembers:
-                    self._remember(key, known)
+            if labels is not last:
+                last, names = labels, self._names_of(labels) if remembers else {}
+            known = names.get(name)
             if known is None:
-                continue
+                known = names[name] = self._resolve(rules, name, labels, origin)
             if isinstance(known, Rejected):
                 out.reject(known)
                 continue
@@ -97,21 +100,22 @@ class Mapper:
                     out.add(reading)
         return out.mapped()
 
-    def _remember(self, key: tuple[str, Labels], known: _Known) -> None:
-        self._chars += sum(len(name) + len(value) for name, value in key[1])
-        if len(self._known) >= MAX_KNOWN or self._chars > MAX_KNOWN_CHARS:
-            self._known.clear()
-            self._chars = 0
-        self._known[key] = known
+    def _names_of(self, labels: Labels) -> dict[str, _Known]:
+        """Give what is remembered of a label set, by the names that the mapping knows."""
+        known = self.known.get(labels)
+        if known is None:
+            known = dict[str, _Known]()
+            self.known.put(labels, known, sum([len(name) + len(value) for name, value in labels]))
+        return known
 
     def _resolve(self, rules: list[tuple[FieldRule, int, Alias]], name: str, labels: Labels, origin: Origin) -> _Known:
         found = dict(labels)
         matching = [(rule, i) for rule, i, alias in rules if _matches(alias, found)]
         if not matching:
-            return None
+            return ()
         chosen = self._resolver.passes({"name": name, "labels": found})
         if chosen is not True:
-            return None if chosen is False else chosen
+            return () if chosen is False else chosen
         identity = self._resolver.identity(found, origin)
         if isinstance(identity, Rejected):
             return Rejected(identity.reason, f"{name[:80]}: {identity.detail}"[:300])
@@ -120,44 +124,50 @@ class Mapper:
         targets: list[_Target] = []
         for rule, alias in matching:
             slot = _stable(f"{rule.field}\x1e{where}")
-            targets.append(_Target(identity, rule, alias, _stable(f"{rule.field}\x1e{name}\x1e{where}"), slot))
+            series, unit = _stable(f"{rule.field}\x1e{name}\x1e{where}"), rule.aliases[alias].unit
+            targets.append(_Target(identity, rule, alias, series, slot, unit, DIVISORS[unit], _kinds(rule.field)))
         return tuple(targets)
 
     def _reading(self, point: Point, target: _Target) -> Reading | Rejected:
-        rule = target.rule
-        alias = rule.aliases[target.alias]
-        value, histogram, temporality = point.value, point.histogram, point.temporality
-        if value is not None or histogram is not None:
-            problem = _mismatch(point, rule.field, alias)
-            if problem is not None:
-                return Rejected(problem.reason, f"{point.name[:80]}: {problem.detail}"[:300])
+        identity, rule, alias_number, series, slot, unit, divisor, kinds = target
+        name, _, kind, temporality, time_ms, start_ms, value, histogram, said, place = point
+        field_name = rule.field
+        alias = rule.aliases[alias_number]
         if histogram is not None:
-            histogram = in_seconds(histogram, alias.unit)
-        if value is not None:
-            value /= DIVISORS[alias.unit]
-            if value < 0 or (rule.field is Field.KV_USAGE and value > 1):
-                return _out_of_range(point, rule.field, value)
-        if rule.field in GAUGES:
+            if kinds or (said and said != unit):
+                problem = _mismatch(point, field_name, alias)
+                if problem is not None:
+                    return Rejected(problem.reason, f"{name[:80]}: {problem.detail}"[:300])
+            histogram = in_seconds(histogram, unit)
+        elif value is not None:
+            if kind not in kinds:
+                problem = _mismatch(point, field_name, alias)
+                if problem is not None:
+                    return Rejected(problem.reason, f"{name[:80]}: {problem.detail}"[:300])
+            value /= divisor
+            if value < 0 or (field_name is Field.KV_USAGE and value > 1):
+                return _out_of_range(point, field_name, value)
+        if field_name in GAUGES:
             temporality = Temporality.INSTANT
         elif temporality is Temporality.INSTANT:
             temporality = Temporality.CUMULATIVE
         return Reading(
-            target.identity,
-            rule.field,
-            target.series,
-            target.slot,
-            target.alias,
+            identity,
+            field_name,
+            series,
+            slot,
+            alias_number,
             temporality,
-            point.time_ms,
-            point.start_ms,
+            time_ms,
+            start_ms,
             value,
             histogram,
             self.mapping.vantage,
             rule.over_ranks,
             rule.over_instances,
             alias.tbot_kind,
-            point.name,
-            point.place,
+            name,
+            place,
         )
 
 
@@ -188,7 +198,9 @@ class _Out:
 
     def add(self, reading: Reading) -> None:
         engine = reading.identity.engine
-        series = self._series.setdefault(engine, set())
+        series = self._series.get(engine)
+        if series is None:
+            series = self._series[engine] = set()
         if reading.series not in series:
             if len(series) >= self._max_series:
                 self._folded[engine] = self._folded.get(engine, 0) + 1
@@ -210,6 +222,12 @@ class _Out:
         if self._more_rejects:
             rejects = [*rejects, Rejected(rejects[-1].reason, f"and {self._more_rejects} more points")]
         return Mapped(tuple(readings), self.unmatched, tuple(rejects), self._folded)
+
+
+def _kinds(wanted: Field) -> tuple[Kind, ...]:
+    if wanted in DURATIONS:
+        return ()
+    return (Kind.GAUGE if wanted in GAUGES else Kind.COUNTER, Kind.UNTYPED)
 
 
 def _matches(alias: Alias, labels: Mapping[str, Any]) -> bool:
