@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test check lint types imports unit integration bench clean
+.PHONY: help setup java prometheus demo test check lint types imports unit integration bench clean
 
 VENV := .venv
 BIN  := $(VENV)/bin
@@ -20,6 +20,9 @@ setup: $(STAMP)  ## the virtual environment with everything installed
 java: $(STAMP)  ## Java 17 and Maven are here, and Kafka's jars are resolved
 	@bash infra/setup.sh java
 	@$(BIN)/headrace broker fetch --kind apache
+
+prometheus: $(STAMP)
+	@bash infra/setup.sh prometheus $(VENV)
 
 demo: setup  ## the whole path on the embedded broker with real data
 	@$(BIN)/headrace demo $(DEMO)
@@ -39,10 +42,10 @@ types: setup
 imports: setup
 	$(BIN)/lint-imports
 
-unit: setup
+unit: setup prometheus
 	$(BIN)/pytest tests -m "not embedded and not apache and not wheel" -n auto --dist worksteal --cov --cov-report=term
 
-integration: setup java
+integration: setup java prometheus
 	$(BIN)/pytest tests -m "embedded or apache or wheel"
 
 bench: setup  ## peers beside us in one run

@@ -2,6 +2,7 @@
 # Sets a fresh machine up, step by step, and says what to do where a step fails. `make` calls it.
 #   setup.sh python VENV   the virtual environment VENV, with headrace and everything it may use, pinned versions
 #   setup.sh java          Java 17 and Maven are here
+#   setup.sh prometheus VENV   prometheus and promtool for the tests of alerts and dashboards, if they can be had
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -97,8 +98,36 @@ check_java() {
   fi
 }
 
+# Never fails: without them the tests that need them say so and are skipped.
+install_prometheus() {
+  local venv=${1:?usage: setup.sh prometheus VENV} folder
+  if [[ -x $venv/bin/promtool && -x $venv/bin/prometheus ]]; then
+    return
+  fi
+  if command -v promtool >/dev/null 2>&1 && command -v prometheus >/dev/null 2>&1; then
+    return
+  fi
+  if command -v apt-get >/dev/null 2>&1 && command -v dpkg >/dev/null 2>&1; then
+    folder=$(mktemp -d)
+    # Unpacked, not installed: the package would start a server.
+    if (
+      cd "$folder"
+      apt-get -qq download prometheus || { ((EUID == 0)) && apt-get -qq update && apt-get -qq download prometheus; }
+      dpkg -x prometheus_*.deb .
+    ) >"$log" 2>&1 && cp "$folder/usr/bin/promtool" "$folder/usr/bin/prometheus" "$venv/bin/"; then
+      rm -rf "$folder"
+      say "prometheus and promtool are in $venv/bin"
+      return
+    fi
+    rm -rf "$folder"
+  fi
+  say "prometheus and promtool are not here; the tests of alerts and dashboards that need them are skipped. Get them:"
+  say "  Debian, Ubuntu: sudo apt-get install prometheus    macOS: brew install prometheus"
+}
+
 case ${1:-} in
   python) install_python "${2:-}" ;;
   java) check_java ;;
-  *) fail "usage: infra/setup.sh python VENV | java" "what was asked for: ${1:-nothing}" ;;
+  prometheus) install_prometheus "${2:-}" ;;
+  *) fail "usage: infra/setup.sh python VENV | java | prometheus VENV" "what was asked for: ${1:-nothing}" ;;
 esac

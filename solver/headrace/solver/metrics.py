@@ -18,6 +18,8 @@ from headrace.solver.settings import SolverSettings
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
+OUTCOMES: Final = ("COMMITTED", "FAILED", "FENCED", "UNSOUND")
+
 TABLE: Final = (
     Metric("leads", "gauge", (), "1 where this solver holds the pen, 0 where it stands by"),
     Metric("ticks_total", "counter", ("status", "rung"), "Ticks by what came of them and the rung that answered"),
@@ -48,6 +50,22 @@ TABLE: Final = (
     Metric("unusable_records_total", "counter", (), "Records of the input topics that cannot be used"),
 )
 """Every metric there is: the page that documents them, the dashboards and the alerts are checked against this."""
+
+
+def count_start(counts: Counts) -> None:
+    """Show what has not happened yet as 0, so that its first time is seen as a rise."""
+    counts.show("leads", 0)
+    for outcome in OUTCOMES:
+        counts.add("publishes_total", 0, outcome)
+
+
+def count_standing_by(counts: Counts) -> None:
+    """Take back what was shown of the last tick: another solver shows its own now."""
+    for each in TABLE:
+        if each.kind == "gauge" and each.labels:
+            counts.show_all(each.name, {})
+        elif each.kind == "gauge" and each.name not in ("leads", "snapshot_timestamp_seconds"):
+            counts.show(each.name, math.nan)
 
 
 def count_inputs(counts: Counts, view: StateView, problem: Problem, settings: SolverSettings, now_ms: int) -> None:

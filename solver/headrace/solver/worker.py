@@ -31,7 +31,7 @@ from headrace.solver.core.inputs.assemble import assemble
 from headrace.solver.core.inputs.digests import LogDigests
 from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.tick import Tick, TickStamp
-from headrace.solver.metrics import count_inputs, count_tick
+from headrace.solver.metrics import count_inputs, count_standing_by, count_start, count_tick
 from headrace.solver.ports import Ports
 from headrace.solver.publish import NoPen, Pen, Unsound
 from headrace.solver.settings import SolverSettings
@@ -83,7 +83,7 @@ class SolverWorker:
             FencedError: another worker took the pen and leader election is off.
             HeadraceError: the weights topic cannot hold snapshots.
         """
-        self._ports.counts.show("leads", 0)
+        count_start(self._ports.counts)
         try:
             while not stopped():
                 self.step(stopped)
@@ -255,6 +255,7 @@ class SolverWorker:
     def _stand_by(self) -> None:
         if self._pen is not None:
             self._lose_pen()
+            count_standing_by(self._ports.counts)
         self._say_why("standing by: another solver leads, or the group is still forming")
 
     def _lose_pen(self) -> None:

@@ -1,5 +1,6 @@
 """The loop, driven by a clock of its own: when it ticks, waits, stands by, loses and takes the pen."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -204,7 +205,12 @@ def test_what_it_does_is_counted() -> None:
     assert value("ticks_total", status="HELD", rung="DUAL") == 4
     world.leading = False
     worker.step(never)
-    assert value("leads") == 0
+    assert (value("leads"), value("stale_inputs", kind="engine"), value("excluded_engines", reason="STALE")) == (
+        0,
+        0,
+        0,
+    )
+    assert math.isnan(value("engines") or 0.0)
 
 
 def test_nothing_is_decided_before_every_input_topic_was_read_to_its_end() -> None:

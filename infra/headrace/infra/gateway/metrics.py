@@ -7,6 +7,7 @@
     headrace_gateway_streams_total{ending}                      DONE, ERROR (the engine said so), CUT (it did not)
     headrace_gateway_client_gone_total                          clients that left before the end of their answer
     headrace_gateway_turned_away_total{cause}                   refused before routing: body, auth, in_flight, ...
+    headrace_gateway_source_problems_total                      what the source of weights and the reports complain of
     headrace_gateway_ttft_seconds{model,engine}                 histogram, of streams, as seen from here
     headrace_gateway_tbot_seconds{model,engine}                 histogram, likewise
     headrace_gateway_request_seconds{endpoint}                  histogram, from the head's arrival to the last byte
@@ -51,6 +52,7 @@ class GatewayMetrics:
         self._streams = self._counter("streams", "Streams by how they ended", "ending")
         self._gone = self._counter("client_gone", "Clients that left before the end")
         self._turned_away = self._counter("turned_away", "Requests refused before routing", "cause")
+        self._problems = self._counter("source_problems", "Problems of the weights' source and of reports")
         self._ttft = self._histogram("ttft_seconds", "Time to the first token", _TTFT_S, "model", "engine")
         self._tbot = self._histogram("tbot_seconds", "Time between output tokens", _TBOT_S, "model", "engine")
         self._seconds = self._histogram("request_seconds", "Time of a whole request", _REQUEST_S, "endpoint")
@@ -89,6 +91,10 @@ class GatewayMetrics:
     def client_gone(self) -> None:
         """Count a client that left."""
         self._gone[()].inc()
+
+    def source_problem(self) -> None:
+        """Count a problem of what the weights come from, or of what reports go to; told in the log or not."""
+        self._problems[()].inc()
 
     def turned_away(self, cause: str) -> None:
         """Count a request that was refused before routing."""

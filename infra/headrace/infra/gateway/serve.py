@@ -118,7 +118,8 @@ class Running:
             self._log.error("request failed", exc_info=error)
 
     def _problem(self, sentence: str) -> None:
-        """Log a problem of the source; its kind is its beginning."""
+        """Count and log a problem of the source; its kind is its beginning."""
+        self.metrics.source_problem()
         if self._may_say(sentence[:40]):
             self._log.warning("weights source", problem=sentence)
 
