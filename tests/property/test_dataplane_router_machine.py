@@ -164,14 +164,16 @@ class RouterMachine(RuleBasedStateMachine):
     @rule(victim=engine)
     def an_engine_fails_until_it_is_ejected_and_only_its_sessions_move(self, victim: str) -> None:
         before, ejected = self.settled(), self.left_out_as_suspects()
+        throttled = self.router.throttled(self.now_ms)
         decision = Decision(Outcome.ROUTED, victim, None, DecisionReason.SLOT)
         for _ in range(6):
             self.router.report(MODEL, "default", decision, retry=True, outcome=AttemptOutcome.ERROR, now_ms=self.now_ms)
         assert self.weights is None or victim in {e.engine_id for e in self.router.ejections(self.now_ms)}
         after = self.ask_all()
-        # In panic the others come back. Where the ejection has no effect, errors still count as not rejected.
+        # In panic the others come back. Where the ejection has no effect, errors still count as not rejected: who was
+        # kept from the victim by its throttle returns.
         left_out = self.left_out_as_suspects()
-        if left_out >= ejected and (victim in left_out or not self.router.throttled(self.now_ms)):
+        if left_out >= ejected and (victim in left_out or not throttled):
             self.only_moved_from(victim, before, after)
 
     @precondition(lambda self: self.weights is not None and not self.suspicions() and not self.under_way)
