@@ -26,6 +26,7 @@ from headrace.infra.env_names import meant_variable
 from headrace.infra.expected import should_be
 from headrace.infra.gateway.settings import GatewaySettings
 from headrace.infra.log_settings import LogSettings
+from headrace.infra.redact_settings import RedactSettings
 from headrace.infra.secrets import secrets_of, without_secrets
 from headrace.schemas.bus.settings import KafkaSettings, RegistrySettings, kafka_problems
 from headrace.schemas.errors import HeadraceError, InvalidInputError
@@ -49,6 +50,7 @@ class Config:
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
     console: ConsoleSettings = field(default_factory=ConsoleSettings)
     log: LogSettings = field(default_factory=LogSettings)
+    redact: RedactSettings = field(default_factory=RedactSettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import click
 import orjson
 from rich.console import Console
 
+from headrace.infra.redaction import Redaction
 from headrace.infra.weights_tail.diff import Diff
 from headrace.infra.weights_tail.diff_lines import diff_lines
 from headrace.infra.weights_tail.fold import Shown
@@ -41,6 +42,22 @@ class JsonPrinter:
     def show(self, event: Shown) -> None:
         """Print the line."""
         click.echo(json_line(event, self._wanted), nl=False)
+
+    def end(self) -> None:
+        """Every snapshot has its line."""
+
+
+class RedactedPrinter:
+    """Prints each snapshot as a line of JSON that may leave the company."""
+
+    def __init__(self, redaction: Redaction, wanted: Callable[[RouteKey], bool]) -> None:
+        self._redaction = redaction
+        self._wanted = wanted
+
+    def show(self, event: Shown) -> None:
+        """Print the line."""
+        line = self._redaction.line(event, self._wanted)
+        click.echo(orjson.dumps(to_plain(line), option=orjson.OPT_APPEND_NEWLINE), nl=False)
 
     def end(self) -> None:
         """Every snapshot has its line."""
