@@ -12,7 +12,9 @@ SEPARATOR = "|"
 COMMIT_KEY = b"!commit"
 """Key of the record that closes a snapshot: `!` is outside the identifier alphabet, so no route can collide with it."""
 
-_IDENTIFIER = re.compile(r"[A-Za-z0-9._:/@-]{1,200}")
+MAX_IDENTIFIER = 200
+"""Characters of an identifier, at most."""
+_IDENTIFIER = re.compile(rf"[A-Za-z0-9._:/@-]{{1,{MAX_IDENTIFIER}}}")
 
 
 class RouteKey(NamedTuple):

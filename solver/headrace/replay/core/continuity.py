@@ -11,6 +11,9 @@ Bounded: counts, and the first of each kind for the sentence.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
+from headrace.replay.core.columnar.batch import Batch
 from headrace.replay.core.history import Finding, Found, Place
 from headrace.schemas.raw import RawRecord
 
@@ -42,8 +45,21 @@ class Continuity:
     def followed(self, records: Iterable[RawRecord]) -> Iterator[RawRecord]:
         """Give the records, each offset once."""
         for record in records:
-            if self._is_new(record):
+            if self._is_new(record.offset, record.timestamp_ms):
                 yield record
+
+    def followed_batch(self, batch: Batch) -> Batch:
+        """Give a batch's records, each offset once."""
+        if not len(batch):
+            return batch
+        offset, at_ms = batch.offset, batch.timestamp_ms
+        first = offset[0] if self._last is None else self._last + 1
+        newest_ms = at_ms[0] if self._newest_ms is None else self._newest_ms
+        plain = np.array_equal(offset, np.arange(first, first + len(batch)))
+        if plain and at_ms[0] >= newest_ms and (np.diff(at_ms) >= 0).all():
+            self._last, self._newest_ms = int(offset[-1]), int(at_ms[-1])
+            return batch
+        return batch.only(np.array([self._is_new(*each) for each in zip(offset.tolist(), at_ms.tolist(), strict=True)]))
 
     def findings(self) -> tuple[Finding, ...]:
         """Give what was found so far."""
@@ -51,18 +67,18 @@ class Continuity:
         told = ((hole, self._holes), (Found.DUPLICATES, self._twice), (Found.CLOCK_STEPPED_BACK, self._back))
         return tuple(Finding(found, *self._place, each.count, each.first) for found, each in told if each.count)
 
-    def _is_new(self, record: RawRecord) -> bool:
+    def _is_new(self, offset: int, timestamp_ms: int) -> bool:
         if self._last is not None:
-            if record.offset <= self._last:
-                self._twice.add(1, f"offset {record.offset} comes again after {self._last}; read once")
+            if offset <= self._last:
+                self._twice.add(1, f"offset {offset} comes again after {self._last}; read once")
                 return False
-            missing = record.offset - self._last - 1
+            missing = offset - self._last - 1
             if missing > self._allowed:
                 why = "superseded records were compacted away" if self._compacted else "records are lost"
-                self._holes.add(missing, f"offsets {self._last + 1} to {record.offset - 1} are missing: {why}")
-        if self._newest_ms is not None and record.timestamp_ms < self._newest_ms:
-            step_ms = self._newest_ms - record.timestamp_ms
-            self._back.add(1, f"at offset {record.offset} time steps back by {step_ms} ms; the order of offsets stands")
-        self._last = record.offset
-        self._newest_ms = max(record.timestamp_ms, self._newest_ms or record.timestamp_ms)
+                self._holes.add(missing, f"offsets {self._last + 1} to {offset - 1} are missing: {why}")
+        if self._newest_ms is not None and timestamp_ms < self._newest_ms:
+            step_ms = self._newest_ms - timestamp_ms
+            self._back.add(1, f"at offset {offset} time steps back by {step_ms} ms; the order of offsets stands")
+        self._last = offset
+        self._newest_ms = max(timestamp_ms, self._newest_ms or timestamp_ms)
         return True

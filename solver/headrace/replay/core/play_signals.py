@@ -12,10 +12,12 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from headrace.replay.core.columnar.batch import Batch
 from headrace.replay.core.history import Finding, Span
 from headrace.replay.core.played import PlayedTick
 from headrace.replay.core.variant import Variant
 from headrace.schemas.check_state import State
+from headrace.schemas.overrides import is_override_key
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import FLEET, PROFILES, SIGNALS_DEMAND, SIGNALS_ENGINE, SIGNALS_NETWORK, Topic
 from headrace.schemas.weights import Snapshot
@@ -29,6 +31,7 @@ SETTLE_MS = 2_000
 MAX_BATCH = 20_000
 """Records that are folded at once, at most; a tick folds what there is."""
 EPOCH = 1
+_FOREVER_MS = 1 << 62
 
 
 class Fold(Protocol):
@@ -55,6 +58,34 @@ class Fold(Protocol):
         ...
 
 
+class Engines(Protocol):
+    """The engines' signals as they go on; `headrace.replay.core.columnar.tail.Tail`."""
+
+    def until(self, at_ms: int, *, included: bool) -> Batch | None:
+        """Give those that come before an instant, `included` those that come at it; None where there are none."""
+        ...
+
+
+class BatchFold(Fold, Protocol):
+    """A fold that takes many at once; `headrace.replay.core.columnar.engines.ColumnarEngines`."""
+
+    def take_batch(self, batch: Batch, fleet: Container[bytes] | None) -> None:
+        """Fold a batch."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """The engines' signals, nearly all that there is, apart from all other records.
+
+    No order is lost by it but that against the fleet's records, and that one is kept.
+    """
+
+    fold: BatchFold
+    engines: Engines
+    topic: str
+
+
 @dataclass(slots=True)
 class SignalsView:
     """What a solver would see, kept up to date record by record. `folds` by role of the signals topic."""
@@ -65,6 +96,7 @@ class SignalsView:
     fleet: set[bytes] = field(default_factory=set[bytes])
     tables: dict[str, dict[bytes, State]] = field(default_factory=dict[str, dict[bytes, State]])
     waiting: dict[str, list[RawRecord]] = field(default_factory=dict[str, list[RawRecord]])
+    apart: Apart | None = None
 
     def begin(self, role: str, states: Mapping[bytes, State]) -> None:
         """Take up the recorded states of a signals topic."""
@@ -82,12 +114,15 @@ class SignalsView:
                 return
         if record.topic in (self.topics[FLEET].name, self.topics[PROFILES].name):
             refused = self.known.offer(record)
-            if record.topic == self.topics[FLEET].name and refused is None and record.key is not None:
-                self._know(record.key, gone=record.value is None)
+            key, is_fleet = record.key, record.topic == self.topics[FLEET].name
+            if is_fleet and refused is None and key is not None and not is_override_key(key):
+                self._know(key, record, gone=record.value is None)
 
-    def _know(self, key: bytes, *, gone: bool) -> None:
+    def _know(self, key: bytes, record: RawRecord, *, gone: bool) -> None:
         """Take note of an engine: signals count from the moment at which it is known; those that wait came before."""
         self._fold(SIGNALS_ENGINE)
+        if self.apart is not None:
+            self._fold_apart(record.timestamp_ms, included=self.apart.topic < record.topic)
         if not gone:
             self.fleet.add(key)
             return
@@ -95,8 +130,9 @@ class SignalsView:
         self.folds[SIGNALS_ENGINE].forget(key)
         self.tables.get(SIGNALS_ENGINE, {}).pop(key, None)
 
-    def view(self) -> StateView:
-        """Give what stands now."""
+    def view(self, at_ms: int = _FOREVER_MS) -> StateView:
+        """Give what stands when all records up to an instant were taken."""
+        self._fold_apart(at_ms, included=True)
         for role in self.folds:
             self._fold(role)
             self.tables.setdefault(role, {}).update(self.folds[role].told())
@@ -104,11 +140,16 @@ class SignalsView:
         engines, demands, links = (
             self.tables.get(role, {}) for role in (SIGNALS_ENGINE, SIGNALS_DEMAND, SIGNALS_NETWORK)
         )
-        return StateView(known.specs, known.profiles, engines, demands, links)  # type: ignore[arg-type]  # each by its role
+        return replace(known, engines=engines, demands=demands, links=links)  # type: ignore[arg-type]  # each by its role
 
     def findings(self) -> tuple[Finding, ...]:
         """Give what was refused."""
         return tuple(finding for fold in self.folds.values() for finding in fold.findings())
+
+    def _fold_apart(self, at_ms: int, *, included: bool) -> None:
+        batch = None if self.apart is None else self.apart.engines.until(at_ms, included=included)
+        if self.apart is not None and batch is not None:
+            self.apart.fold.take_batch(batch, self.fleet)
 
     def _fold(self, role: str) -> None:
         waiting = self.waiting.pop(role, None)
@@ -145,7 +186,7 @@ def play_signals(
         while record is not None and record.timestamp_ms <= tick_ms - lag_ms:
             seen.take(record)
             record = next(came, None)
-        problem = assemble(seen.view(), settings, tick_ms)
+        problem = assemble(seen.view(tick_ms - lag_ms), settings, tick_ms)
         stamp = TickStamp(epoch, version + 1, tick_ms)
         decision = decide(problem, previous, settings, lp, stamp, tick_ms - settings.first_wait_ms)
         if not isinstance(decision, Waiting):

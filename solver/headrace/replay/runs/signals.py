@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import cast
 
 from headrace.replay.core.columnar.engines import ColumnarEngines
+from headrace.replay.core.columnar.tail import Tail
 from headrace.replay.core.history import HistoryError
 from headrace.replay.core.merge import merged
-from headrace.replay.core.play_signals import SETTLE_MS, Fold, SignalsView, play_signals
+from headrace.replay.core.play_signals import SETTLE_MS, Apart, Fold, SignalsView, play_signals
 from headrace.replay.core.played import PlayedTick
 from headrace.replay.core.refold import Refold
 from headrace.replay.core.variant import Variant
@@ -16,7 +17,7 @@ from headrace.replay.sources.folder import HistoryFolder
 from headrace.schemas.check_state import State
 from headrace.schemas.codec import SchemaSource, decode
 from headrace.schemas.dead_letters import Rejected
-from headrace.schemas.topics import FLEET, PROFILES, SIGNALS_ENGINE, STATE_OF
+from headrace.schemas.topics import FLEET, PROFILES, SIGNALS_DEMAND, SIGNALS_ENGINE, SIGNALS_NETWORK, STATE_OF
 from headrace.schemas.weights import Snapshot
 from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.glop import Glop
@@ -40,11 +41,13 @@ def signals_played(
     if not roles:
         raise HistoryError("the range holds no signals, so there is nothing to fold anew")
     folds: dict[str, Fold] = {role: Refold(history.topics[role], streams, registry) for role in STATE_OF}
-    folds[SIGNALS_ENGINE] = ColumnarEngines(history.topics[SIGNALS_ENGINE], streams, registry)
-    seen = SignalsView(history.topics, folds, StateFold(history.topics, registry))
+    columns = folds[SIGNALS_ENGINE] = ColumnarEngines(history.topics[SIGNALS_ENGINE], streams, registry)
+    tail = Tail([history.read_batches(place) for place in history.places(SIGNALS_ENGINE)])
+    apart = Apart(columns, tail, history.topics[SIGNALS_ENGINE].name)
+    seen = SignalsView(history.topics, folds, StateFold(history.topics, registry), apart=apart)
     for role in STATE_OF:
         seen.begin(role, _standing(history, role, registry))
-    places = [place for role in (*STATE_OF, FLEET, PROFILES) for place in history.places(role)]
+    places = [place for role in (SIGNALS_DEMAND, SIGNALS_NETWORK, FLEET, PROFILES) for place in history.places(role)]
     records = merged([history.read(place) for place in places])
     yield from play_signals(variant, records, seen, history.span, (_snapshot_before(history), lag_ms), Glop(threads=1))
 

@@ -6,13 +6,17 @@ Topic and partition are in the file's metadata. Blocks are compressed (deflate);
 block by block. Any Avro reader opens it. Source of the form: Avro specification, "Object Container Files".
 """
 
-from collections.abc import Iterator
+import io
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
 import fastavro
 from fastavro.write import Writer
 
+from headrace.replay.core.columnar.batch import Batch
+from headrace.replay.core.columnar.log_block import read_block
 from headrace.replay.core.history import DamagedError, Place
 from headrace.schemas.raw import RawRecord
 
@@ -84,19 +88,53 @@ def read_container(path: Path, place: Place) -> Iterator[RawRecord]:
     Raises:
         DamagedError: the file is not there, is none of ours, or is damaged; what was whole before has been given.
     """
-    topic, partition = place
-    last: int | None = None
+    last = _Last()
+    with _told_damaged(path, last), path.open("rb") as file:
+        for found in fastavro.reader(file):
+            record = _record(place, cast("dict[str, Any]", found))
+            last.offset = record.offset
+            yield record
+
+
+def read_batches(path: Path, place: Place) -> Iterator[Batch]:
+    """Give a file's records in its order, a block at a time.
+
+    Raises:
+        DamagedError: as of `read_container`.
+    """
+    last = _Last()
+    with _told_damaged(path, last), path.open("rb") as file:
+        reader: Any = fastavro.block_reader(file)
+        for block in reader:
+            batch = read_block(place, block.bytes_.getvalue(), block.num_records, _odd)
+            if len(batch):
+                last.offset = int(batch.offset[-1])
+                yield batch
+
+
+class _Last:
+    offset: int | None = None
+
+
+@contextmanager
+def _told_damaged(path: Path, last: _Last) -> Generator[None]:
     try:
-        with path.open("rb") as file:
-            for found in fastavro.reader(file):
-                plain = cast("dict[str, Any]", found)
-                headers = tuple((each["name"], each["value"]) for each in plain["headers"])
-                last = plain["offset"]
-                yield RawRecord(
-                    topic, partition, plain["offset"], plain["timestamp_ms"], plain["key"], plain["value"], headers
-                )
+        yield
     except OSError as error:
         raise DamagedError(f"{path} cannot be read: {error.strerror or error}") from error
     except Exception as error:  # damaged bytes raise nearly anything inside an Avro reader
-        after = "from its beginning" if last is None else f"after offset {last}"
+        after = "from its beginning" if last.offset is None else f"after offset {last.offset}"
         raise DamagedError(f"{path} is damaged {after}: {type(error).__name__}: {error}") from error
+
+
+def _record(place: Place, plain: dict[str, Any]) -> RawRecord:
+    headers = tuple((each["name"], each["value"]) for each in plain["headers"])
+    return RawRecord(*place, plain["offset"], plain["timestamp_ms"], plain["key"], plain["value"], headers)
+
+
+def _odd(place: Place, data: bytes, at: int) -> tuple[RawRecord, int]:
+    """Read one record where it lies in a block; gives it, and where it ends."""
+    body = io.BytesIO(data)
+    body.seek(at)
+    plain = cast("dict[str, Any]", fastavro.schemaless_reader(body, SCHEMA, None))
+    return _record(place, plain), body.tell()

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from headrace.replay.core.columnar.batch import Batch
 from headrace.replay.core.continuity import Continuity
 from headrace.replay.core.history import DamagedError, Finding, Place, Span
-from headrace.replay.sources.container import read_container
+from headrace.replay.sources.container import read_batches, read_container
 from headrace.replay.sources.manifest import Part, read_manifest
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import DECISIONS, SHADOW, SNAPSHOTS, Topic, topic_table
@@ -57,11 +58,24 @@ class HistoryFolder:
 
     def read(self, place: Place) -> Iterator[RawRecord]:
         """Give a partition's records, each offset once."""
+        part, watched = self._parts[place], self._watch(place)
+        return watched.followed(_whole(read_container(self._folder / part.file, place), part, self._folder))
+
+    def read_batches(self, place: Place) -> Iterator[Batch]:
+        """Give a partition's records, each offset once, many at a time."""
+        part, watched = self._parts[place], self._watch(place)
+        count = 0
+        for batch in read_batches(self._folder / part.file, place):
+            count += len(batch)
+            yield watched.followed_batch(batch)
+        _see_whole(count, part, self._folder)
+
+    def _watch(self, place: Place) -> Continuity:
         part = self._parts[place]
         topic = self._topics[part.role]
         watched = Continuity(place, compacted=topic.compacted, transactional=part.role in TRANSACTIONAL)
         self._watched[place] = watched
-        return watched.followed(_whole(read_container(self._folder / part.file, place), part, self._folder))
+        return watched
 
 
 def _whole(records: Iterator[RawRecord], part: Part, folder: Path) -> Iterator[RawRecord]:
@@ -70,6 +84,10 @@ def _whole(records: Iterator[RawRecord], part: Part, folder: Path) -> Iterator[R
     for record in records:
         count += 1
         yield record
+    _see_whole(count, part, folder)
+
+
+def _see_whole(count: int, part: Part, folder: Path) -> None:
     if count < part.records:
         path = folder / part.file
         raise DamagedError(f"{path} is damaged: it ends after {count} records; {part.records} were written")

@@ -7,38 +7,41 @@ Hostile bytes: a body whose position leaves its end is marked and stays there; n
 Source: Avro specification, "Binary Encoding".
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
+
+from headrace.schemas.ids import MAX_IDENTIFIER, is_identifier
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.uint8]
 Marks = npt.NDArray[np.bool_]
 
-PADDING = 32
+PADDING = 128
+WIDE = 64
 _MORE = 0x80
 _LONGEST = 70
 _EIGHT = np.arange(8)
-_SEEN = 1 << 32
-_ALONE: Ints = np.array([_SEEN if byte >= _MORE or byte & 1 else byte >> 1 for byte in range(256)], dtype=np.int64)
+_STRANGE = np.array([not is_identifier(chr(byte)) for byte in range(256)])
+_NOT_SMALL = _MORE | 1
+"""Bits of a byte that is no varint of its own, or one below 0."""
 
 
 class Cursor:
-    """Positions in the bodies of N messages. Every method reads for the messages `of`, and moves them on."""
+    """Positions in the bodies of N messages. Every method reads for the messages `of`, and moves them on.
 
-    def __init__(self, values: Sequence[bytes], skip: int) -> None:
-        lengths = np.array([len(value) for value in values], dtype=np.int64)
-        self._whole = b"".join(values) + bytes(PADDING)
+    Args:
+        data: bytes that hold all of them.
+        start, end: (N,) where each lies.
+        skip: bytes at the beginning of each that are not of its body.
+    """
+
+    def __init__(self, data: bytes, start: Ints, end: Ints, skip: int) -> None:
+        self._whole = data + bytes(PADDING)
         self.buffer: Bytes = np.frombuffer(self._whole, dtype=np.uint8)
-        self.end: Ints = np.cumsum(lengths)
-        self.at: Ints = np.minimum(self.end - lengths + skip, self.end)
-        self.sound: Marks = lengths > skip
-        # What the bytes before a place add up to, each as a varint of its own: an array of small counts, as nearly all
-        # are, is summed by two look-ups. A byte that is none, or is below 0, adds so much that it is seen.
-        self._sum: Ints = np.zeros(len(self.buffer) + 1, dtype=np.int64)
-        np.cumsum(_ALONE[self.buffer], out=self._sum[1:])
+        self.end = end
+        self.at: Ints = np.minimum(start + skip, end)
+        self.sound: Marks = end - start > skip
 
     def longs(self, of: Ints) -> Ints:
         """Read a long, an int or an enum's number."""
@@ -90,8 +93,14 @@ class Cursor:
         count = np.where(self.sound[of], np.minimum(np.maximum(count, 0), self.end[of] - self.at[of]), 0)
         least = np.zeros(len(of), dtype=np.int64)
         start = self.at[of]
-        total = self._sum[start + count] - self._sum[start]
-        small = total < _SEEN
+        # Small counts, as nearly all are, take a byte each.
+        total = np.zeros(len(of), dtype=np.int64)
+        small = count <= WIDE
+        wide = np.arange(int(count[small].max(initial=0)))
+        held = self.buffer[start[small][:, None] + wide]
+        held[wide >= count[small][:, None]] = 0
+        total[small] = (held >> 1).sum(axis=1, dtype=np.int64)
+        small[small] = ~(held & _NOT_SMALL).any(axis=1)
         self._move(of[small], (start + count)[small])
         large = np.flatnonzero(~small)
         if len(large):
@@ -102,6 +111,16 @@ class Cursor:
     def close_arrays(self, of: Ints) -> None:
         """Read the end of an array that had items: a block of 0; another block marks its message."""
         self._close(of)
+
+    def identifiers(self, spans: tuple[Ints, Ints]) -> Marks:
+        """Say which spans are identifiers, as `headrace.schemas.ids.is_identifier` says."""
+        start, end = spans
+        length = end - start
+        plain: Marks = (length > 0) & (length <= MAX_IDENTIFIER)
+        for size in np.unique(length[plain]).tolist():
+            of = np.flatnonzero(length == size)
+            plain[of] = ~_STRANGE[self.buffer[start[of][:, None] + np.arange(size)]].any(axis=1)
+        return plain
 
     def text(self, start: int, end: int) -> bytes:
         """Give the bytes between two positions."""

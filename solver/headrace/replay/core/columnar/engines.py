@@ -6,15 +6,16 @@
 The states are those of `Refold`, to the bit, but without percentiles, which no tick reads.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
+from headrace.replay.core.columnar.batch import Batch, batch_of
 from headrace.replay.core.columnar.cursor import Ints
 from headrace.replay.core.columnar.rows import Rows
-from headrace.replay.core.columnar.signals import Columns, head_of, read_columns
+from headrace.replay.core.columnar.signals import Columns, heads_of, read_columns
 from headrace.replay.core.history import Finding
 from headrace.replay.core.refold import Refold
 from headrace.schemas.check_state import State
@@ -53,24 +54,25 @@ class ColumnarEngines:
 
     def take(self, records: Iterable[RawRecord], fleet: Container[bytes] | None) -> None:
         """Fold records, each partition's in the order of its offsets."""
-        mine: list[tuple[bytes, RawRecord]] = []
-        live: list[RawRecord] = []
-        for record in records:
-            if not self._is_candidate(record, fleet):
-                live.append(record)
-                continue
-            head = b"" if record.headers else head_of(record.value or b"")
-            if not head and record.key is not None and record.key not in self._over:
-                self._go_over(record.key)
-            mine.append((head, record))
-        if len({head for head, _ in mine if head}) > 1:
-            # Two writers' schemas in one batch: one after the other would turn their order around.
-            for key in {record.key for _, record in mine if record.key is not None}:
+        listed = list(records)
+        if listed:
+            self.take_batch(batch_of(self._topic.name, listed), fleet)
+
+    def take_batch(self, batch: Batch, fleet: Container[bytes] | None) -> None:
+        """Fold a batch, each partition's records in the order of their offsets."""
+        head, alike = heads_of(batch)
+        alike[list(batch.odd)] = False
+        regular = {key for key in set(batch.key) if self._may_be_regular(key, fleet)}
+        theirs = np.array([key in regular for key in batch.key], dtype=np.bool_)
+        strange = {batch.key[n] or b"" for n in np.flatnonzero(theirs & ~alike).tolist()}
+        if strange:
+            # An engine with a single record of another kind goes over with all of them, so that their order stays.
+            for key in strange:
                 self._go_over(key)
-        live += [record for _, record in mine if record.key in self._over]
-        columns = [record for _, record in mine if record.key not in self._over]
-        if columns:
-            live += self._columns(columns)
+            theirs &= np.array([key not in strange for key in batch.key], dtype=np.bool_)
+        live = [batch.record(n) for n in np.flatnonzero(~theirs).tolist()]
+        if theirs.any():
+            live += self._columns(batch if theirs.all() else batch.only(theirs), head)
         if live:
             self._live.take(sorted(live, key=lambda record: (record.partition, record.offset)), fleet)
 
@@ -96,35 +98,31 @@ class ColumnarEngines:
         """Give what was refused."""
         return self._live.findings()
 
-    def _is_candidate(self, record: RawRecord, fleet: Container[bytes] | None) -> bool:
-        """Say whether a record may be of a regular engine; the others are for the live fold to refuse or to know."""
-        key = record.key
-        if key is None or record.value is None or (fleet is not None and key not in fleet):
+    def _may_be_regular(self, key: bytes | None, fleet: Container[bytes] | None) -> bool:
+        """Say whether a key's records may be of a regular engine; the others' the live fold refuses, or knows."""
+        if key is None or key in self._over or (fleet is not None and key not in fleet):
             return False
-        if key in self._row or key in self._over:
-            return True
-        belongs = partition_of(key, self._topic.partitions) == record.partition
-        return belongs and is_identifier(key.decode("utf-8", "replace"))
+        return key in self._row or is_identifier(key.decode("utf-8", "replace"))
 
-    def _columns(self, records: Sequence[RawRecord]) -> list[RawRecord]:
-        """Fold records of one schema; gives those that are the live fold's."""
-        timestamps = np.array([record.timestamp_ms for record in records], dtype=np.int64)
-        columns = read_columns([record.value or b"" for record in records], timestamps, self._models)
-        keys = [record.key or b"" for record in records]
-        for n, key in enumerate(keys):
-            if (not columns.regular[n] or columns.engine[n] != key) and key not in self._over:
-                self._go_over(key)
-        mine = [n for n, key in enumerate(keys) if key not in self._over]
-        live = [record for record, key in zip(records, keys, strict=True) if key in self._over]
-        if mine:
-            e = np.array([self._row[key] if (key := keys[n]) in self._row else self._new_row(key) for n in mine])
-            live += self._rounds([records[n] for n in mine], np.array(mine), e, columns)
+    def _columns(self, batch: Batch, head: bytes) -> list[RawRecord]:
+        """Fold a batch of one schema, of keys that may be regular; gives the records that are the live fold's."""
+        columns = read_columns(batch, head, self._models)
+        keys = [key or b"" for key in batch.key]
+        belongs = {key: partition_of(key, self._topic.partitions) for key in set(keys)}
+        regular = columns.regular & (np.array([belongs[key] for key in keys]) == batch.partition)
+        over = {keys[n] for n in np.flatnonzero(~regular).tolist()}
+        for key in over:
+            self._go_over(key)
+        mine = np.array([n for n, key in enumerate(keys) if key not in over]) if over else np.arange(len(keys))
+        live = [batch.record(n) for n, key in enumerate(keys) if key in over] if over else []
+        if len(mine):
+            rows = {key: self._row[key] if key in self._row else self._new_row(key) for key in belongs.keys() - over}
+            live += self._rounds(batch, mine, np.array([rows[keys[n]] for n in mine.tolist()]), columns)
         return live
 
-    def _rounds(self, records: Sequence[RawRecord], message: Ints, e: Ints, columns: Columns) -> list[RawRecord]:
+    def _rounds(self, batch: Batch, message: Ints, e: Ints, columns: Columns) -> list[RawRecord]:
         """Fold messages in rounds, in each of which an engine comes once at most; gives those of who goes over."""
-        offsets = np.array([record.offset for record in records], dtype=np.int64)
-        times = np.array([record.timestamp_ms for record in records], dtype=np.int64)
+        offsets, times = batch.offset[message], batch.timestamp_ms[message]
         live: list[RawRecord] = []
         new = offsets > self._rows.applied[e]
         occurrence = _occurrences(np.where(new, e, -1))
@@ -135,7 +133,8 @@ class ColumnarEngines:
             stays = self._rows.windows.regular(e[of], start, end)
             leaving: list[int] = e[of[~stays]].tolist()
             for each in leaving:
-                live += [records[n] for n in np.flatnonzero(new & (e == each) & (occurrence >= number)).tolist()]
+                left = message[new & (e == each) & (occurrence >= number)]
+                live += [batch.record(n) for n in left.tolist()]
                 self._go_over(self._rows.key[each])
             of = of[stays]
             self._rows.apply(e[of], (message[of], offsets[of], times[of]), columns)

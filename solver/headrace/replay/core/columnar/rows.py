@@ -80,20 +80,27 @@ class Rows:
             return
         e = np.array(sorted(keys), dtype=np.int64)
         w = self.windows
-        slots, there = w.ordered(e)
+        slots, held = w.ordered(e)
         rows = e[:, None]
-        covered = np.where(there, w.cover_to[rows, slots] - w.cover_from[rows, slots], 0)
+        covered = np.where(held, w.cover_to[rows, slots] - w.cover_from[rows, slots], 0)
         count, sum_s = np.zeros((len(e), w.series), dtype=np.int64), np.zeros((len(e), w.series))
         for pane in range(w.grid.count):
-            some = there[:, pane][:, None]
+            some = held[:, pane][:, None]
             count += np.where(some, w.count[e, : w.series, slots[:, pane]], 0)
             sum_s += np.where(some, w.sum_s[e, : w.series, slots[:, pane]], 0.0)
-        smoothed = w.smoothed(e)
-        finished = self._finished(e, slots, there, covered)
+        values, there = w.smoothed(e)
+        finished = self._finished(e, slots, held, covered)
         order = _order(models, w.series)
-        for n, row in enumerate(e.tolist()):
-            latencies = tuple(_latencies(w.known[row], order, (count[n], sum_s[n]), (smoothed[0][n], smoothed[1][n])))
-            yield keys[row], self._state(row, latencies, int(covered[n].sum()), finished[n])
+        told = zip(
+            w.known[e, : w.series].tolist(),
+            count.tolist(),
+            sum_s.tolist(),
+            values.tolist(),
+            there.tolist(),
+            strict=True,
+        )
+        latencies = [tuple(_latencies(order, *each)) for each in told]
+        yield from self._states(e, [keys[row] for row in e.tolist()], latencies, covered.sum(axis=1), finished)
 
     def holds(self, accumulator: EngineAccumulator, models: list[bytes]) -> bool:
         """Say whether an accumulator can be a row: nothing in it that the arrays have no place for."""
@@ -208,35 +215,54 @@ class Rows:
         whole = [None if value is None else int(value) for value in (desired, ready, reporting)]
         return EngineStatus(HEALTHS[int(self._health[e])], whole[0], whole[1], whole[2], running, waiting, used)
 
-    def _state(
-        self, e: int, latencies: tuple[LatencyState, ...], covered_ms: int, finished_rps: float | None
-    ) -> EngineState:
-        grid, watermark, status = self.windows.grid, int(self.windows.watermark_ms[e]), self._status(e)
-        coverage = covered_ms / grid.window_ms(watermark)
-        held = 0 <= int(self._status_end_ms[e]) < watermark
-        return EngineState(
-            engine_id=self.key[e].decode(),
-            as_of_ms=grid.as_of_ms(watermark),
-            last_signal_ms=watermark,
-            signal_timestamp_ms=int(self._times[e]),
-            health=status.health,
-            replicas_desired=status.replicas_desired,
-            replicas_ready=status.replicas_ready,
-            replicas_reporting=status.replicas_reporting,
-            running=status.running,
-            waiting=status.waiting,
-            kv_usage=status.kv_usage,
-            latencies=latencies,
-            coverage=coverage,
-            filled=(STATUS_HELD,) if held else (),
-            invalid=Invalid.LOW_COVERAGE if coverage < self.settings.min_coverage else Invalid.NO,
-            late=int(self._late[e]),
-            applied_offset=int(self.applied[e]),
-            panes=b"",
-            period_ms=int(self.windows.period_ms[e]),
-            covered_ms=covered_ms,
-            finished_rps=finished_rps,
+    def _states(
+        self,
+        e: Ints,
+        keys: list[bytes],
+        latencies: list[tuple[LatencyState, ...]],
+        covered: Ints,
+        finished_rps: list[float | None],
+    ) -> Iterator[tuple[bytes, EngineState]]:
+        w, grid, least = self.windows, self.windows.grid, self.settings.min_coverage
+        numbers: list[list[float]] = self._numbers[e].tolist()
+        healths: list[int] = self._health[e].tolist()
+        ends, times = self._status_end_ms[e].tolist(), self._times[e].tolist()
+        places = zip(
+            ends, times, self._late[e].tolist(), self.applied[e].tolist(), w.period_ms[e].tolist(), strict=True
         )
+        told = zip(keys, w.watermark_ms[e].tolist(), healths, numbers, places, strict=True)
+        windows = zip(latencies, covered.tolist(), finished_rps, strict=True)
+        for (key, watermark, health, said, place), (latency, covered_ms, finished) in zip(told, windows, strict=True):
+            status_end_ms, timestamp_ms, late, applied, period_ms = place
+            coverage = covered_ms / grid.window_ms(watermark)
+            state = EngineState(
+                engine_id=key.decode(),
+                as_of_ms=grid.as_of_ms(watermark),
+                last_signal_ms=watermark,
+                signal_timestamp_ms=timestamp_ms,
+                health=HEALTHS[health],
+                replicas_desired=_whole(said[0]),
+                replicas_ready=_whole(said[1]),
+                replicas_reporting=_whole(said[2]),
+                running=_measured(said[3]),
+                waiting=_measured(said[4]),
+                kv_usage=_measured(said[5]),
+                latencies=latency,
+                coverage=coverage,
+                filled=(STATUS_HELD,) if 0 <= status_end_ms < watermark else (),
+                invalid=Invalid.LOW_COVERAGE if coverage < least else Invalid.NO,
+                late=late,
+                applied_offset=applied,
+                panes=b"",
+                period_ms=period_ms,
+                covered_ms=covered_ms,
+                finished_rps=finished,
+            )
+            yield key, state
+
+
+def _whole(value: float) -> int | None:
+    return None if math.isnan(value) else int(value)
 
 
 def _measured(value: float) -> float | None:
@@ -250,12 +276,15 @@ def _order(models: list[bytes], series: int) -> list[tuple[int, str, Metric]]:
 
 
 def _latencies(
-    known: Marks, order: list[tuple[int, str, Metric]], window: tuple[Ints, Floats], smoothed: tuple[Floats, Marks]
+    order: list[tuple[int, str, Metric]],
+    known: list[bool],
+    counts: list[int],
+    sums: list[float],
+    smoothed: list[float],
+    there: list[bool],
 ) -> Iterator[LatencyState]:
-    (counts, sums), (values, there) = window, smoothed
     for s, model, metric in order:
         if known[s]:
-            count = int(counts[s])
-            mean = float(sums[s]) / count if count else None
-            value = float(values[s]) if there[s] else None
-            yield LatencyState(model, metric, count, mean, value, None, None, None)
+            count = counts[s]
+            mean = sums[s] / count if count else None
+            yield LatencyState(model, metric, count, mean, smoothed[s] if there[s] else None, None, None, None)

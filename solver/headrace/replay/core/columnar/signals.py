@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.replay.core.columnar.batch import Batch
 from headrace.replay.core.columnar.cursor import Cursor, Floats, Ints, Marks
 from headrace.schemas.avro_schemas import fingerprint, raw_schema, released
 from headrace.schemas.check_series import MAX_AHEAD_MS
@@ -49,9 +50,7 @@ class Columns:
 
     Attributes:
         regular: (N,)
-        engine: (N,) engine ids as bytes.
         start_ms, end_ms: (N,) the period.
-        names: (N,) distributions.
         has_status: (N,)
         health: (N,) number of the health.
         replicas: three pairs (values, measured), (N,): desired, ready, reporting.
@@ -65,7 +64,6 @@ class Columns:
     """
 
     regular: Marks
-    engine: list[bytes]
     start_ms: Ints
     end_ms: Ints
     has_status: Marks
@@ -80,35 +78,53 @@ class Columns:
     models: list[bytes]
 
 
-def head_of(value: bytes) -> bytes:
-    """Give the beginning of a value, which names its schema; empty where this module does not read it."""
-    head = value[:_HEAD]
-    return head if head in _TAILS else b""
+def heads_of(batch: Batch) -> tuple[bytes, Marks]:
+    """Give the head of the first value that has one which this module reads, and which values begin with it."""
+    whole = np.flatnonzero(batch.end - batch.start > _HEAD)
+    bytes_ = np.frombuffer(batch.data, dtype=np.uint8)[batch.start[whole][:, None] + np.arange(_HEAD)]
+    alike = np.zeros(len(batch), dtype=np.bool_)
+    for head in _TAILS:
+        alike[whole] = (bytes_ == np.frombuffer(head, dtype=np.uint8)).all(axis=1)
+        if alike.any():
+            return head, alike
+    return b"", alike
 
 
-def read_columns(values: Sequence[bytes], timestamps: Ints, models: list[bytes]) -> Columns:
-    """Read values of one schema, as `head_of` tells.
+def read_columns(batch: Batch, head: bytes, models: list[bytes]) -> Columns:
+    """Read values of one schema, as `head` tells; engines are told apart by their keys, which are theirs where regular.
 
     Args:
-        values: whole values, each with its head.
-        timestamps: (N,) of their records, ms.
+        batch: whole values, each with its head, and a key.
+        head: as `heads_of` gives it.
         models: model ids that are known by number; new ones are added.
     """
-    cursor, every = Cursor(values, _HEAD), np.arange(len(values))
-    tail = _TAILS[values[0][:_HEAD]]
+    cursor, every = Cursor(batch.data, batch.start, batch.end, _HEAD), np.arange(len(batch))
     engine, source = cursor.strings(every), cursor.strings(every)
     vantage, start, end = cursor.longs(every), cursor.longs(every), cursor.longs(every)
     entries, entries_sound = _entries(cursor, every, models)
     has_status = cursor.branches(every)
     status = _status(cursor, every, has_status)
-    for _ in range(tail):
+    for _ in range(_TAILS[head]):
         cursor.sound[cursor.branches(every)] = False
     regular = cursor.sound & (cursor.at == cursor.end) & entries_sound & status[3]
     regular &= (vantage >= 0) & (vantage < len(Vantage)) & ~np.isin(vantage, _APART)
-    regular &= (start >= 0) & (start <= end) & (end - start <= MAX_PERIOD_MS) & (end <= timestamps + MAX_AHEAD_MS)
-    names = [cursor.text(a, b) for a, b in zip(engine[0].tolist(), engine[1].tolist(), strict=True)]
-    regular &= _identifiers(cursor, source)
-    return Columns(regular, names, start, end, has_status, status[0], status[1], status[2], *entries, models)
+    regular &= (start >= 0) & (start <= end) & (end - start <= MAX_PERIOD_MS)
+    regular &= end <= batch.timestamp_ms + MAX_AHEAD_MS
+    regular &= cursor.identifiers(source) & _are(cursor, engine, batch.key)
+    return Columns(regular, start, end, has_status, status[0], status[1], status[2], *entries, models)
+
+
+def _are(cursor: Cursor, spans: tuple[Ints, Ints], keys: Sequence[bytes | None]) -> Marks:
+    """Say which spans hold the same bytes as the keys."""
+    told = [key or b"" for key in keys]
+    length = np.array([len(key) for key in told], dtype=np.int64)
+    whole, first = np.frombuffer(b"".join(told), dtype=np.uint8), np.cumsum(length) - length
+    same: Marks = spans[1] - spans[0] == length
+    for size in {len(key) for key in told}:
+        of = np.flatnonzero(same & (length == size))
+        places: Ints = np.arange(size)
+        same[of] = (cursor.buffer[spans[0][of][:, None] + places] == whole[first[of][:, None] + places]).all(axis=1)
+    return same
 
 
 def _entries(cursor: Cursor, every: Ints, models: list[bytes]) -> tuple[tuple[Ints, Ints, Ints, Ints, Floats], Marks]:
@@ -175,19 +191,6 @@ def _status(
         gauges[n, of] = cursor.maybe_doubles(of)
         sound &= np.isnan(gauges[n]) | ((gauges[n] >= 0.0) & (gauges[n] <= most))
     return health, (replicas[0], replicas[1], replicas[2]), gauges, sound
-
-
-def _identifiers(cursor: Cursor, spans: tuple[Ints, Ints]) -> Marks:
-    """Say which names are identifiers; most are one of a few."""
-    known: dict[bytes, bool] = {}
-    sound = np.zeros(len(spans[0]), dtype=np.bool_)
-    for n, (start, end) in enumerate(zip(spans[0].tolist(), spans[1].tolist(), strict=True)):
-        name = cursor.text(start, end)
-        found = known.get(name)
-        if found is None:
-            found = known[name] = is_identifier(name.decode("utf-8", "replace"))
-        sound[n] = found
-    return sound
 
 
 def _numbered(cursor: Cursor, spans: tuple[Ints, Ints], models: list[bytes]) -> Ints:

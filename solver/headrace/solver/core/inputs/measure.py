@@ -58,6 +58,8 @@ def _smoothed(latencies: Iterable[LatencyState]) -> float:
 
 
 def _weighted(values: list[tuple[int, float | None]]) -> float:
+    if len(values) == 1 and (only := values[0])[1] is not None and only[0]:
+        return only[0] * only[1] / only[0]
     known = [(count, value) for count, value in values if value is not None]
     total = sum(count for count, _ in known)
     return sum(count * value for count, value in known) / total if total else 0.0

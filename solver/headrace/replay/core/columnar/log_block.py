@@ -1,0 +1,77 @@
+"""A block of an exported file -> a batch: where each record's key and value lie, without taking the values out.
+
+    record   offset | timestamp_ms | 1 length key | 1 length value | 0        headers empty, as of nearly all
+
+Any other record (headers, no key, no value, a long or a very short one) is read by the Avro reader that is handed in.
+Source of the form: Avro specification, "Binary Encoding".
+"""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from headrace.replay.core.columnar.batch import Batch
+from headrace.replay.core.columnar.cursor import PADDING, Cursor, Ints
+from headrace.replay.core.history import Place
+from headrace.schemas.raw import RawRecord
+
+_MORE = 0x80
+_SOMETHING = 2
+"""Branch 1 of a union, as a varint."""
+_HEAD = re.compile(rb"[\x80-\xff]*[\x00-\x7f][\x80-\xff]*[\x00-\x7f]\x02[\x00-\x7f]", re.DOTALL)
+"""Offset, timestamp, and the length of a key below 64 bytes. A value has 64 to 8191 bytes here."""
+
+ReadOne = Callable[[Place, bytes, int], tuple[RawRecord, int]]
+"""Reads one record of a block, from where it begins; gives it, and where it ends."""
+
+
+def read_block(place: Place, data: bytes, count: int, read_one: ReadOne) -> Batch:
+    """Give the records of a block.
+
+    Raises:
+        ValueError: it does not end where its last record ends; others, where `read_one` does.
+    """
+    whole, at, size = data + bytes(PADDING), 0, len(data)
+    begin: list[int] = []
+    keys: list[bytes | None] = []
+    start: list[int] = []
+    end: list[int] = []
+    odd: dict[int, RawRecord] = {}
+    for n in range(count):
+        begin.append(at)
+        head = _HEAD.match(whole, at)
+        key_at = at if head is None else head.end()
+        value_at = key_at + (whole[key_at - 1] >> 1)
+        low, high = whole[value_at + 1], whole[value_at + 2]
+        stop = value_at + 3 + ((low & 0x7F | high << 7) >> 1)
+        if head is None or whole[value_at] != _SOMETHING or low < _MORE or high >= _MORE or stop >= size or whole[stop]:
+            record, at = read_one(place, data, at)
+            odd[n] = record
+            keys.append(record.key)
+            start.append(-1)
+            end.append(-1)
+            continue
+        keys.append(whole[key_at:value_at])
+        start.append(value_at + 3)
+        end.append(stop)
+        at = stop + 1
+    if at != size:
+        raise ValueError(f"a block of {size} bytes ends at {at}")
+    return _batch(place, data, np.array(begin, dtype=np.int64), (keys, start, end), odd)
+
+
+def _batch(
+    place: Place,
+    data: bytes,
+    begin: Ints,
+    told: tuple[list[bytes | None], list[int], list[int]],
+    odd: dict[int, RawRecord],
+) -> Batch:
+    keys, start, end = told
+    every = np.arange(len(keys))
+    cursor = Cursor(data, begin, np.full(len(keys), len(data)), 0)
+    offset, timestamp_ms = cursor.longs(every), cursor.longs(every)
+    partition = np.full(len(keys), place[1])
+    values = np.array(start, dtype=np.int64), np.array(end, dtype=np.int64)
+    return Batch(place[0], data, partition, offset, timestamp_ms, keys, *values, odd)

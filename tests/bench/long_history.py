@@ -1,0 +1,190 @@
+"""A long history of a large fleet in a folder, as `headrace export` writes it, without recorded ticks.
+
+    engines   over ten regions and five models; a signal a second each, of what their profile says at their load
+    demand    ServeGen's rates of each model, ten minutes a window, split over the regions; a record a second and route
+    network   the round trips of AWS, a probe of each link every five seconds
+
+What an engine tells is drawn for TILE_S seconds and told again after that, with its own times: a day is written in the
+time that a day takes to write, not to draw. Seeded.
+"""
+
+import csv
+import gzip
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headrace.infra.fleet.curves import h100_curve
+from headrace.infra.fleet.scenario import profile_of
+from headrace.infra.fleet.tables import rows
+from headrace.replay.core.history import Span
+from headrace.replay.sources.manifest import Manifest, Part, write_manifest
+from headrace.replay.sources.writers import Writers
+from headrace.schemas.codec import encode
+from headrace.schemas.fleet import EngineSpec, LatencyProfile
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.signals import (
+    Demand,
+    Distribution,
+    EngineSignals,
+    EngineStatus,
+    Health,
+    Metric,
+    NetworkProbe,
+    Vantage,
+)
+from headrace.schemas.topics import (
+    FLEET,
+    PROFILES,
+    SIGNALS_DEMAND,
+    SIGNALS_ENGINE,
+    SIGNALS_NETWORK,
+    TopicSettings,
+    topic_table,
+)
+from headrace.streams.core.partitioner import partition_of
+
+if TYPE_CHECKING:
+    from headrace.replay.core.columnar.cursor import Ints
+    from headrace.schemas.records import Record
+
+T0 = 1_700_000_000_000
+TILE_S = 60
+PROBE_S = 5
+REPLICAS, REPLICA_RPS = 4, 3.0
+LOAD = 0.65
+REGIONS = (
+    *("us-east-1", "us-east-2", "us-west-2", "eu-west-1", "eu-central-1"),
+    *("ap-northeast-1", "ap-southeast-1", "ap-south-1", "sa-east-1", "ca-central-1"),
+)
+RATES = Path(__file__).parent / "data" / "servegen_model_rates_10min.csv.gz"
+LATE_MS = 50
+TOPICS = TopicSettings()
+TABLE = topic_table(TOPICS)
+PROFILE = profile_of(h100_curve(), REPLICA_RPS)
+
+
+def write_history(folder: Path, engines: int, seconds: int) -> int:
+    """Write a history; give how many engine signals are in it."""
+    rng = np.random.default_rng(1)
+    models, rates = _rates()
+    parts: list[Part] = []
+    known: list[EngineSpec | LatencyProfile] = [PROFILE]
+    known += [_spec(n, models) for n in range(engines)]
+    for role, records in (
+        (PROFILES, (r for r in known if not isinstance(r, EngineSpec))),
+        (FLEET, (r for r in known if isinstance(r, EngineSpec))),
+        (SIGNALS_ENGINE, _engines(engines, models, seconds, rng)),
+        (SIGNALS_DEMAND, _demand(engines, models, rates, seconds, rng)),
+        (SIGNALS_NETWORK, _probes(seconds)),
+    ):
+        parts += _write(folder, role, records)
+    span = Span(T0, T0 + 1000 * seconds)
+    write_manifest(folder, Manifest(span, 0, TOPICS, tuple(parts)))
+    return engines * seconds
+
+
+def _write(folder: Path, role: str, records: "Iterator[Record] | Iterator[tuple[int, bytes, bytes]]") -> list[Part]:
+    topic = TABLE[role]
+    writers, offsets = Writers(folder, topic), [0] * topic.partitions
+    places: dict[bytes, int] = {}
+    for each in records:
+        at_ms, key, value = each if isinstance(each, tuple) else (T0 - 1, each.key, encode(each))
+        if key not in places:
+            places[key] = partition_of(key, topic.partitions)
+        place = places[key]
+        writers.write(RawRecord(topic.name, place, offsets[place], at_ms, key, value))
+        offsets[place] += 1
+    return writers.close()
+
+
+def _spec(n: int, models: list[str]) -> EngineSpec:
+    site, model = REGIONS[n % len(REGIONS)], models[n // len(REGIONS) % len(models)]
+    return EngineSpec(f"engine-{n:05d}", site, (model,), (), (), PROFILE.profile_id, REPLICA_RPS, None, drain=False)
+
+
+def _rates() -> tuple[list[str], dict[str, list[float]]]:
+    """Give each model's rates, ten minutes a window, as a share of their mean."""
+    found: dict[str, list[float]] = {}
+    with gzip.open(RATES, "rt") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row["model"], []).append(float(row["rate_rps"]))
+    day = {model: rates[:144] for model, rates in sorted(found.items())}
+    return list(day), {model: [rate / (sum(rates) / len(rates)) for rate in rates] for model, rates in day.items()}
+
+
+def _engines(
+    engines: int, models: list[str], seconds: int, rng: np.random.Generator
+) -> Iterator[tuple[int, bytes, bytes]]:
+    status = EngineStatus(Health.HEALTHY, REPLICAS, REPLICAS, REPLICAS, 30.0, 2.0, 0.5)
+    phase = rng.integers(0, 1000, engines).tolist()
+    tile: list[list[tuple[bytes, bytes, int]]] = []
+    for second in range(seconds):
+        if len(tile) <= second % TILE_S and len(tile) < TILE_S:
+            told: list[tuple[bytes, bytes, int]] = []
+            for n in range(engines):
+                load = float(np.clip(rng.normal(LOAD, 0.1), 0.05, 1.0))
+                ttft = float(np.interp(load, PROFILE.load_knots, PROFILE.ttft_s))
+                tbot = float(np.interp(load, PROFILE.load_knots, PROFILE.tbot_s))
+                spec, start = _spec(n, models), T0 + 1000 * second + phase[n]
+                count = int(rng.poisson(load * REPLICAS * REPLICA_RPS))
+                means = ((Metric.TTFT, ttft), (Metric.TBOT, tbot), (Metric.E2E, ttft + PROFILE.output_tokens * tbot))
+                said = tuple(_distribution(spec.models[0], metric, mean, count, rng) for metric, mean in means)
+                signal = EngineSignals(spec.engine_id, "exporter", Vantage.ENGINE, start, start + 1000, said, status)
+                value = encode(signal)
+                told.append((signal.key, value, value.index(_long(start) + _long(start + 1000))))
+            tile.append(told)
+        for n, (key, value, at) in enumerate(tile[second % TILE_S]):
+            start = T0 + 1000 * second + phase[n]
+            times = _long(start) + _long(start + 1000)
+            yield start + 1000 + LATE_MS, key, value[:at] + times + value[at + len(times) :]
+
+
+def _distribution(model: str, metric: Metric, mean_s: float, count: int, rng: np.random.Generator) -> Distribution:
+    if not count:
+        return Distribution(model, metric, 0, 0.0, None, None, 0, 0, ())
+    drawn = rng.lognormal(np.log(mean_s), 0.3, count)
+    index = np.floor(np.log2(drawn) * 8).astype(int)
+    counts = tuple(np.bincount(index - index.min()).tolist())
+    total = float(drawn.sum())
+    return Distribution(
+        model, metric, count, total, float(drawn.min()), float(drawn.max()), 0, int(index.min()), counts
+    )
+
+
+def _demand(
+    engines: int, models: list[str], rates: dict[str, list[float]], seconds: int, rng: np.random.Generator
+) -> Iterator[tuple[int, bytes, bytes]]:
+    shares = rng.dirichlet(np.full(len(REGIONS), 4.0), len(models))
+    mean = LOAD * engines / len(models) * REPLICAS * REPLICA_RPS
+    for second in range(seconds):
+        start = T0 + 1000 * second
+        for m, model in enumerate(models):
+            rps = mean * rates[model][second // 600 % len(rates[model])]
+            drawn: Ints = rng.poisson(rps * shares[m])
+            for region, offered in zip(REGIONS, drawn.tolist(), strict=True):
+                told = Demand(region, model, "default", "gateway", start, start + 1000, offered, 0, 0)
+                yield start + 1000 + LATE_MS, told.key, encode(told)
+
+
+def _probes(seconds: int) -> Iterator[tuple[int, bytes, bytes]]:
+    known = {(row["src"], row["dst"]): float(row["rtt_p50_ms"]) / 1000 for row in rows("aws_region_rtt")}
+    for second in range(0, seconds, PROBE_S):
+        for src in REGIONS:
+            for dst in REGIONS:
+                at_ms = T0 + 1000 * second + 500
+                probe = NetworkProbe(src, dst, "prober", at_ms, known[src, dst])
+                yield at_ms + LATE_MS, probe.key, encode(probe)
+
+
+def _long(value: int) -> bytes:
+    """Give a long as Avro writes it."""
+    out, left = io.BytesIO(), value << 1
+    while left >= 0x80:
+        out.write(bytes([left & 0x7F | 0x80]))
+        left >>= 7
+    out.write(bytes([left]))
+    return out.getvalue()
