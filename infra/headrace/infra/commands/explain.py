@@ -61,25 +61,15 @@ def command(
 
 
 def _report(config: Config, asked: "AskedWeight", at_text: str | None, history: str) -> "WeightReport":
-    from headrace.infra.past_tick.again import compute_again
-    from headrace.infra.past_tick.find import find_tick
     from headrace.infra.past_tick.wanted import parse_wanted
-    from headrace.infra.weight_why.report import route_of, weight_report
-    from headrace.infra.weight_why.steps import weight_steps
+    from headrace.infra.weight_why.ask import ask_why
     from headrace.infra.weights_tail.since import parse_since
     from headrace.solver.clocks import wall_clock_ms
-    from headrace.solver.glop import Glop
 
     now_ms = wall_clock_ms()
     wanted = parse_wanted(at_text, now_ms, "explain")
     since = parse_since(history, now_ms, "explain", option="--history", versions=False)
-    found, ticks = find_tick(
-        config, wanted, now_ms, registry=_registry(config), history_ms=max(0, now_ms - since.at_ms)
-    )
-    recorded = found.recorded.snapshot
-    route = route_of(recorded, asked)
-    steps = weight_steps((tick.snapshot for tick in ticks), route.route, asked.engine_id)
-    return weight_report(compute_again(found, Glop()), recorded, asked, steps, proved=found.proved)
+    return ask_why(config, asked, wanted, now_ms, max(0, now_ms - since.at_ms), _registry(config))
 
 
 def _registry(config: Config) -> "SchemaSource | None":

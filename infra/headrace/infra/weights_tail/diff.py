@@ -55,18 +55,21 @@ class Diff:
     Args:
         wanted: which routes are looked at.
         every: tell every snapshot, and every move however small.
+        causes: of how many moves of a snapshot, the largest, the cause is told; None for all. Each costs a comparison
+            of two snapshots; the others' causes are empty.
     """
 
-    def __init__(self, wanted: Callable[[RouteKey], bool], *, every: bool = False) -> None:
+    def __init__(self, wanted: Callable[[RouteKey], bool], *, every: bool = False, causes: int | None = None) -> None:
         self._wanted = wanted
         self._every = every
+        self._causes = causes
         self._told: dict[RouteKey, tuple[Snapshot, RouteWeights]] | None = None
 
     def offer(self, shown: Shown) -> DiffLine | None:
         """Take the next snapshot; gives what there is to tell of it. Of the first one, only that it is there."""
         snapshot, first = shown.snapshot, self._told is None
         told = self._told = {} if self._told is None else self._told
-        moves: list[Moved] = []
+        moves: list[tuple[RouteMove, Snapshot]] = []
         added: list[str] = []
         for route in snapshot.routes:
             if not self._wanted(route.route):
@@ -78,19 +81,23 @@ class Diff:
                 continue
             move = route_move(last[1], route)
             if round(PPM * move.share) >= (1 if self._every else MOVED_FROM_PPM):
-                moves.append(_moved(move, cause_of(move, last[0], snapshot)))
+                moves.append((move, last[0]))
                 told[route.route] = snapshot, route
         removed = [key for key in shown.removed() if told.pop(parse_route_key(key.encode()), None) is not None]
         if not (first or moves or added or removed or self._every):
             return None
         commit = snapshot.commit
+        moves.sort(key=lambda found: (-found[0].rps, str(found[0].route)))
         return DiffLine(
             version=commit.version,
             epoch=commit.epoch,
             tick_ms=commit.tick_ms,
             status=commit.status.value,
             sentence=commit.sentence,
-            moves=tuple(sorted(moves, key=lambda moved: (-moved.rps, moved.route))),
+            moves=tuple(
+                _moved(move, cause_of(move, before, snapshot) if self._causes is None or i < self._causes else "")
+                for i, (move, before) in enumerate(moves)
+            ),
             added=tuple(added),
             removed=tuple(removed),
         )

@@ -8,10 +8,12 @@ new ones never appear, since keyed topics cannot be re-partitioned.
 
 Failure mode: a broker that goes away costs nothing but time; reading goes on where it stood. Where the log no longer
 holds that place, reading begins again at its beginning: old records may come twice, and folds by key bear that.
+
+A reader that needs no whole topic may begin at an instant (`from_ms`): a log too long to be read, or the recent records.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -26,6 +28,7 @@ MAX_POLL_RECORDS = 1_000
 """No poll hands out more: what a caller does between two polls stays bounded."""
 DISCOVERY_TIMEOUT_S = 1.0
 DISCOVERY_PAUSE_S = 0.1
+START_TIMEOUT_S = 10.0
 SAY_MISSING_S = 10.0
 """How often it is said that a topic is not there."""
 
@@ -35,7 +38,15 @@ _Place = tuple[str, int]
 
 
 class CompactedReader:
-    """Follows topics from their beginning. One thread at a time; nothing is started before the first poll."""
+    """Follows topics from their beginning. One thread at a time; nothing is started before the first poll.
+
+    Args:
+        kafka: how to reach it.
+        topics: their names.
+        on_error: is told what the client says of its connections.
+        on_missing: is told of a topic that is not there.
+        from_ms: by topic, to begin at the first record of that time or later instead.
+    """
 
     def __init__(
         self,
@@ -44,8 +55,10 @@ class CompactedReader:
         *,
         on_error: Callable[[str], None] | None = None,
         on_missing: Callable[[str], None] | None = None,
+        from_ms: Mapping[str, int] | None = None,
     ) -> None:
         self._kafka = kafka
+        self._from_ms = from_ms or {}
         self._topics = tuple(topics)
         self._on_error = on_error
         self._on_missing = on_missing
@@ -112,12 +125,26 @@ class CompactedReader:
                 consumer.poll(max(0.0, deadline - time.monotonic()))  # serves error_cb
                 return False
             consumer.poll(DISCOVERY_PAUSE_S)
+        starts: Mapping[_Place, int] = {}
         if not self._next:
+            starts = self._starts(consumer, found)
             self._next = dict.fromkeys(found, 0)
             self._unread = set(found)
-        consumer.assign([TopicPartition(*place, self._next[place] or OFFSET_BEGINNING) for place in sorted(self._next)])
+        begins = {place: starts.get(place) or self._next[place] or OFFSET_BEGINNING for place in sorted(self._next)}
+        consumer.assign([TopicPartition(*place, offset) for place, offset in begins.items()])
         self._assigned = True
         return True
+
+    def _starts(self, consumer: Consumer, found: Sequence[_Place]) -> Mapping[_Place, int]:
+        """Give where to begin by time; where no record is of that time or later, that is the partition's end."""
+        asked = [TopicPartition(*place, self._from_ms[place[0]]) for place in found if place[0] in self._from_ms]
+        if not asked:
+            return {}
+        try:
+            return {(p.topic, p.partition): p.offset for p in consumer.offsets_for_times(asked, timeout=START_TIMEOUT_S)}
+        except KafkaException as error:  # from the beginning, then: longer, and the same in the end
+            self._report(_sentence(error))
+            return {}
 
     def _partitions(self, consumer: Consumer, timeout_s: float) -> list[_Place] | None:
         places: list[_Place] = []

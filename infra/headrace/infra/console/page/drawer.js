@@ -1,0 +1,26 @@
+// The drawer: one dialog at the side, for whatever was asked about last. Escape closes it; the focus goes back.
+import { byId, el, replace } from "./dom.js";
+
+export function openDrawer(title, under, ...parts) {
+  const drawer = byId("drawer");
+  const close = el("button", { type: "button", class: "quiet", onclick: () => drawer.close() }, "Close");
+  const head = el("header", {}, el("div", {}, el("h2", { id: "drawer-head" }, title), under ? el("p", {}, under) : null), close);
+  replace(drawer, head, ...parts);
+  drawer.scrollTop = 0;
+  if (!drawer.open) drawer.showModal();
+  close.focus();
+}
+
+export const part = (name, ...children) => el("section", { class: "part" }, name ? el("h3", {}, name) : null, children);
+
+export const plainList = (items) => el("ul", { class: "plain" }, items.map((item) => el("li", {}, item)));
+
+// The drawer as it is while its answer is awaited, or where there is none.
+export const note = (sentence) => el("p", { class: "nothing" }, sentence);
+
+export function startDrawer() {
+  const drawer = byId("drawer");
+  drawer.addEventListener("click", (event) => {
+    if (event.target === drawer) drawer.close();
+  });
+}
