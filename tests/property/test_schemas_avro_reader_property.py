@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headrace.schemas.avro_reader import reader_of
 from headrace.schemas.avro_schemas import schema
-from headrace.schemas.avro_writer import _long, writer_of
+from headrace.schemas.avro_writer import long_bytes, writer_of
 from headrace.schemas.codec import decode, encode, encode_body
 from headrace.schemas.plain import from_plain, item_type, to_plain
 from headrace.schemas.records import RECORD_TYPES
@@ -83,13 +83,13 @@ def test_what_is_written_is_what_fastavro_writes(kind: Any, data: st.DataObject)
 def test_a_number_is_written_as_fastavro_writes_it(value: int) -> None:
     out = io.BytesIO()
     fastavro.schemaless_writer(out, "long", value)
-    assert _long(value) == out.getvalue()
+    assert long_bytes(value) == out.getvalue()
 
 
 def test_a_number_of_more_than_64_bits_is_refused() -> None:
     for value in (1 << 63, -(1 << 63) - 1):
         with pytest.raises(OverflowError, match="more than 64 bits"):
-            _long(value)
+            long_bytes(value)
 
 
 @pytest.mark.parametrize("kind", RECORD_TYPES)

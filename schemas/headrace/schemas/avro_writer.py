@@ -39,7 +39,7 @@ def writer_of(record_type: type) -> Writer:
     found: dict[str, Any] = {
         "_string": _Strings().of,
         "_bytes": _bytes,
-        "_long": _long,
+        "_long": long_bytes,
         "_array": _array,
         "_double": struct.Struct("<d").pack,
         "_float": struct.Struct("<f").pack,
@@ -86,8 +86,9 @@ class _Source:
             return f"(b'\\x01' if {of} else b'\\x00')"
         inner, _ = item_type(hint)
         if kind == "enum":
-            self._named[avro["name"]] = avro
-            return f"{self._name({symbol: _long(i) for i, symbol in enumerate(avro['symbols'])})}[{of}]"
+            words = cast("AvroSchema", avro)
+            self._named[words["name"]] = words
+            return f"{self._name({symbol: long_bytes(i) for i, symbol in enumerate(words['symbols'])})}[{of}]"
         if kind == "array":
             return f"_array({self._items(cast('AvroSchema', avro)['items'], inner)}, {of})"
         return f"{self.record(cast('AvroSchema', avro), inner)}({of})"
@@ -115,7 +116,7 @@ class _Strings:
         if found is not None:
             return found
         text = value.encode()
-        written = _long(len(text)) + text
+        written = long_bytes(len(text)) + text
         if len(value) <= SHORT:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
@@ -124,16 +125,16 @@ class _Strings:
 
 
 def _bytes(value: bytes) -> bytes:
-    return _long(len(value)) + value
+    return long_bytes(len(value)) + value
 
 
 def _array(write: Writer, items: tuple[Any, ...]) -> bytes:
     if not items:
         return b"\x00"
-    return b"%b%b\x00" % (_long(len(items)), b"".join([write(item) for item in items]))
+    return b"%b%b\x00" % (long_bytes(len(items)), b"".join([write(item) for item in items]))
 
 
-def _long(value: int) -> bytes:
+def long_bytes(value: int) -> bytes:
     """Write a number in zigzag, seven bits a byte, the lowest first.
 
     Raises:

@@ -48,10 +48,9 @@ def _snapshot_problems(snapshot: Snapshot, proven: Snapshot | None) -> Iterator[
     keyed = [(route.key, route) for route in snapshot.routes]
     yield from _commit_problems(commit, [key for key, _ in keyed])
     total = 0 if proven is None else int(proven.commit.digest, 16)
-    gone = {} if proven is None else {route.key: route for route in proven.routes}
+    gone = {} if proven is None else {id(route): route for route in proven.routes}
     for key, route in keyed:
-        if gone.get(key) is route:
-            del gone[key]
+        if gone.pop(id(route), None) is not None:
             continue
         total = add(total, summand(key, encode_body(route)))
         if route.epoch > commit.epoch or route.version > commit.version:
@@ -61,8 +60,8 @@ def _snapshot_problems(snapshot: Snapshot, proven: Snapshot | None) -> Iterator[
             )
         for problem in _route_problems(route):
             yield f"{route.route}: {problem}"
-    for key, route in gone.items():
-        total = remove(total, summand(key, encode_body(route)))
+    for route in gone.values():
+        total = remove(total, summand(route.key, encode_body(route)))
     if to_text(total) != commit.digest:
         yield f"commit.digest is {commit.digest}; the routes give {to_text(total)}"
 

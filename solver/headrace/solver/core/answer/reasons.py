@@ -16,7 +16,7 @@ import numpy as np
 from headrace.schemas.weights import Reason
 from headrace.solver.core.program.layout import Floats, Layout
 from headrace.solver.core.program.plan import Plan
-from headrace.solver.core.program.predictions import FULL, Predictions
+from headrace.solver.core.program.predictions import FULL
 
 MARGIN_MS = 1e-6
 DEMAND_HELD = "demand held at the last known: nothing is heard of it now"
@@ -49,25 +49,6 @@ def nearest_and_cheapest(layout: Layout, plan: Plan) -> tuple[Floats, Floats]:
     cheapest = np.full(len(layout.rows), np.inf)
     np.minimum.at(cheapest, layout.pair_row, layout.pair_network + plan.prices.pool[layout.pair_pool])
     return nearest, cheapest
-
-
-def standing(
-    layout: Layout, plan: Plan, told: Predictions, extremes: tuple[Floats, Floats], at: tuple[int, int], ppm: int
-) -> Standing:
-    """Collect the numbers of one target; `at` is its (pair, engine), `extremes` are `nearest_and_cheapest`."""
-    pair, engine = at
-    row, group = int(layout.pair_row[pair]), int(layout.engine_group[engine])
-    network = float(layout.pair_network[pair])
-    priced = plan.prices is not None
-    return Standing(
-        weight_ppm=ppm,
-        network_ms=network,
-        engine_ms=float(told.latency_ms[group]),
-        load=float(told.utilisation[group]),
-        marginal_ms=network + float(plan.prices.pool[layout.pair_pool[pair]]) if plan.prices is not None else None,
-        nearest_ms=float(extremes[0][row]),
-        cheapest_ms=float(extremes[1][row]) if priced else None,
-    )
 
 
 def reason_of(s: Standing, demand_rps: float) -> Reason:

@@ -36,14 +36,14 @@ class Refusals:
         serving = self._serving.get(asked.route.model, [])
         if pairs.start == pairs.stop:
             return self._list(asked, range(min(len(self._layout.engines), MAX_LISTED)))
-        cluster = asked.route.cluster
-        sites = self._sites.get(asked.route.model, [])
-        if not self._unlinked(cluster).isdisjoint(sites):
+        unlinked = self._unlinked(asked.route.cluster)
+        if unlinked and not unlinked.isdisjoint(self._sites.get(asked.route.model, ())):
             return self._list(asked, serving)
         ask = (asked.route.model, asked.requires, asked.residency)
-        if ask not in self._by_ask:
-            self._by_ask[ask] = self._list(asked, serving)
-        return self._by_ask[ask]
+        found = self._by_ask.get(ask)
+        if found is None:
+            found = self._by_ask[ask] = self._list(asked, serving)
+        return found
 
     def _unlinked(self, cluster: str) -> frozenset[str]:
         """Give the sites to which a cluster has no known way."""

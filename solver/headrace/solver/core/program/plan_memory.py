@@ -10,7 +10,10 @@ from headrace.solver.core.protections.guarded import Guarded
 
 def with_score_errors(guarded: Guarded, layout: Layout, plan: Plan) -> Guarded:
     """Note each pool's error at its first engine; what another policy left there is forgotten."""
-    remembered = {name: replace(memory, score_error_ppm=None) for name, memory in guarded.remembered.items()}
+    remembered = {
+        name: memory if memory.score_error_ppm is None else replace(memory, score_error_ppm=None)
+        for name, memory in guarded.remembered.items()
+    }
     if plan.score_errors is not None:
         for pool, error in zip(layout.pools, plan.score_errors.tolist(), strict=True):
             engine_id = layout.engines[pool.engines[0]].engine_id

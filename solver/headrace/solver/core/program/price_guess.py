@@ -11,6 +11,7 @@ Entropic smoothing of transport: Cuturi 2013, "Sinkhorn distances"; here with co
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter, itemgetter
 
 import numpy as np
 
@@ -36,18 +37,18 @@ def prices_before(layout: Layout) -> Floats:
     """Give each pool's price in the newest of the previous records that name one, (G,); NaN where none does."""
     pool_of = {e.engine_id: g for e, g in zip(layout.engines, layout.engine_pool.tolist(), strict=True) if g >= 0}
     routes = [route for key in layout.row_key if (route := layout.previous.get(key)) is not None]
-    told = [
-        (g, route.version, target.engine_price_ms)
-        for route in routes
-        for target in route.targets
-        if target.engine_price_ms is not None and (g := pool_of.get(target.engine_id)) is not None
-    ]
+    # The last of equals wins, and all of one version agree.
+    routes.sort(key=attrgetter("version"))
+    newest = {
+        t.engine_id: (i, ms)
+        for i, route in enumerate(routes)
+        for t in route.targets
+        if (ms := t.engine_price_ms) is not None
+    }
+    told = [(i, ms, g) for name, (i, ms) in newest.items() if (g := pool_of.get(name)) is not None]
     price = np.full(len(layout.pools), np.nan)
-    if told:
-        pool, version, ms = (np.array(values) for values in zip(*told, strict=True))
-        # The last of equals wins, and all of one version agree.
-        order = np.argsort(version, kind="stable")
-        price[pool[order]] = ms[order]
+    for _, ms, g in sorted(told, key=itemgetter(0)):
+        price[g] = ms
     return price
 
 

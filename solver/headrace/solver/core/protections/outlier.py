@@ -17,7 +17,7 @@ from statistics import median
 from headrace.schemas.weights import PPM, Reason
 from headrace.solver.core.problem import Engine
 from headrace.solver.core.protections.guarded import Change, Guarded, Moment, scaled
-from headrace.solver.core.protections.residual import residual
+from headrace.solver.core.protections.residual import residuals
 from headrace.solver.settings import SolverSettings
 
 MAD_TO_SIGMA = 1.4826
@@ -32,18 +32,20 @@ def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guard
         if engine.exclusion is None or engine.exclusion.reason is not Reason.DRAINED:
             pools.setdefault((engine.site, engine.models, engine.capabilities, engine.residency), []).append(engine)
     changes: dict[str, Change] = {}
+    told = residuals(guarded.problem, guarded.problem.engines)
     for members in pools.values():
         there = [engine for engine in members if engine.capacity_rps > 0.0]
         if len(there) >= settings.panic_share * len(members):
-            changes.update(_of_pool(guarded, there, settings, moment))
+            changes.update(_of_pool(guarded, there, told, settings, moment))
     return guarded.changed("outlier", changes)
 
 
 def _of_pool(
-    guarded: Guarded, there: Sequence[Engine], settings: SolverSettings, moment: Moment
+    guarded: Guarded, there: Sequence[Engine], told: Mapping[str, float], settings: SolverSettings, moment: Moment
 ) -> Iterator[tuple[str, Change]]:
-    residuals = {e.engine_id: r for e in there if (r := residual(guarded.problem, e)) is not None}
-    outliers = outliers_of(residuals, settings)
+    outliers = outliers_of({e.engine_id: told[e.engine_id] for e in there if e.engine_id in told}, settings)
+    if not outliers and all(guarded.memory(engine.engine_id).penalty_ppm == PPM for engine in there):
+        return
     penalty: dict[str, float] = {}
     for engine in there:
         before = guarded.memory(engine.engine_id).penalty_ppm / PPM

@@ -9,6 +9,7 @@ of Little's law by more than `IMBALANCE`.
 """
 
 import math
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -41,12 +42,26 @@ def steady(measured: Measured) -> bool:
 
 def residual(problem: Problem, engine: Engine) -> float | None:
     """Give measured / predicted, above 0; None where it cannot be told."""
-    load, profile = measured_load(engine), problem.profiles.get(engine.profile_id)
-    measured = engine.measured
-    if load is None or profile is None or measured is None or measured.samples < FEWEST or load >= WALL:
-        return None
-    if not steady(measured):
-        return None
-    ttft, tbot = latency_ms(profile, np.array([load]))
-    predicted_s = float(ttft[0] + profile.output_tokens * tbot[0]) / MS
-    return measured.latency_s / predicted_s if predicted_s > 0.0 else None
+    return residuals(problem, (engine,)).get(engine.engine_id)
+
+
+def residuals(problem: Problem, engines: Iterable[Engine]) -> Mapping[str, float]:
+    """Give the same of each engine by its id, without those of which it cannot be told."""
+    told: dict[str, list[tuple[str, float, float]]] = {}
+    for engine in engines:
+        measured = engine.measured
+        if measured is None or measured.samples < FEWEST:
+            continue
+        load = measured_load(engine)
+        if load is not None and load < WALL and steady(measured):
+            told.setdefault(engine.profile_id, []).append((engine.engine_id, load, measured.latency_s))
+    found: dict[str, float] = {}
+    for profile_id, of_profile in told.items():
+        profile = problem.profiles.get(profile_id)
+        if profile is None:
+            continue
+        ttft, tbot = latency_ms(profile, np.array([load for _, load, _ in of_profile]))
+        predicted_s: list[float] = ((ttft + profile.output_tokens * tbot) / MS).tolist()
+        pairs = zip(of_profile, predicted_s, strict=True)
+        found.update({name: latency_s / p for (name, _, latency_s), p in pairs if p > 0.0})
+    return found

@@ -18,7 +18,7 @@ from headrace.schemas.weights import PPM
 from headrace.solver.core.problem import Engine
 from headrace.solver.core.profile.load_cost import MS
 from headrace.solver.core.protections.guarded import Change, Guarded, Moment
-from headrace.solver.core.protections.residual import residual
+from headrace.solver.core.protections.residual import residuals
 from headrace.solver.settings import SolverSettings
 
 STEP = 0.05
@@ -29,8 +29,12 @@ def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guard
     """Scale the profile of each engine by its trim."""
     changes: dict[str, Change] = {}
     profiles = dict(guarded.problem.profiles)
+    told = residuals(guarded.problem, guarded.problem.engines)
     for engine in guarded.problem.engines:
-        change = _change(guarded, engine, settings, moment)
+        error = told.get(engine.engine_id)
+        if error is None and engine.engine_id not in guarded.remembered:
+            continue
+        change = _change(guarded, engine, error, settings, moment)
         if change is None:
             continue
         changes[engine.engine_id] = change
@@ -41,9 +45,10 @@ def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guard
     return replace(changed, problem=replace(changed.problem, profiles=profiles))
 
 
-def _change(guarded: Guarded, engine: Engine, settings: SolverSettings, moment: Moment) -> Change | None:
+def _change(
+    guarded: Guarded, engine: Engine, error: float | None, settings: SolverSettings, moment: Moment
+) -> Change | None:
     memory, bound = guarded.memory(engine.engine_id), math.log(settings.trim_bound)
-    error = residual(guarded.problem, engine)
     trim = math.log(memory.trim_ppm / PPM)
     if error is not None:
         gain = 1.0 - (1.0 - settings.trim_power) ** (moment.elapsed_s * MS / settings.trim_period_ms)
