@@ -73,8 +73,9 @@ def test_the_published_schema_files_are_all_that_a_plain_client_needs(embedded_b
         size = struct.pack(">i", -1 if value is None else len(value))
         framed += b"%d %s " % (len(key), key) + size + (value or b"")
     client.close()
-    assert message is not None, "the end of the partition did not come"
-    assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
+    end = None if message is None else message.error()
+    assert end is not None, "the end of the partition did not come"
+    assert end.code() == confluent_kafka.KafkaError._PARTITION_EOF
     done = subprocess.run((*SCRIPT, *SCHEMAS), input=framed, capture_output=True, check=True)
     assert said(done.stdout) == expected(SNAPSHOT)
 

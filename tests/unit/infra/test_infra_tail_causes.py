@@ -113,3 +113,10 @@ def test_a_pin_that_was_said_or_has_ended_is_the_cause_though_it_scales_nothing(
     assert cause_of(of_b(plain, pinned), plain, pinned) == f"engine-c: {said.sentence} (pin)"
     back = fixed_snapshot(NEAREST, 3)
     assert cause_of(of_b(pinned, back), pinned, back) == "engine-c: its pin has ended"
+
+
+def test_what_still_holds_back_an_engine_that_loses_is_the_cause_where_nothing_is_new() -> None:
+    acting = Protected("engine-b", "backlog", 0.86, "215 stand in line")
+    before, after = (with_protection(fixed_snapshot(w, v), acting) for w, v in ((NEAREST, 1), (MOVED, 2)))
+    assert cause_of(of_b(before, after), before, after) == "engine-b: 215 stand in line (backlog)"
+    assert "backlog" not in cause_of(of_b(after, before), after, before)  # it gains: that is not what it is for

@@ -5,7 +5,8 @@
     capacity counted              |after - before| / the greater          load of all routes / utilisation
 
 A move's cause is the greatest difference of an engine that the move touches; else the demand that changed most; else
-another engine's difference; else what the solver says of the engine that gained most. Differences below `SOME` are
+what still holds back an engine that lost: weights may follow what acts for several ticks; else another engine's
+difference; else what the solver says of the engine that gained most. Differences below `SOME` are
 noise. Pure: two snapshots in, words out; whatever protections a snapshot carries are told, by their own sentences.
 """
 
@@ -141,9 +142,23 @@ def cause_of(move: RouteMove, before: Snapshot, after: Snapshot) -> str:
     demand = demand_cause(before, after, route)
     if demand is not None:
         return demand.sentence
+    acting = _acting(move, after)
+    if acting is not None:
+        return acting.sentence
     if engines:
         return max(engines.values(), key=lambda cause: (cause.size, cause.subject)).sentence
     return _solver_words(move, route)
+
+
+def _acting(move: RouteMove, after: Snapshot) -> Cause | None:
+    """Give the strongest protection that holds back an engine of those that lost; None where none does."""
+    lost = {name for name, _ in move.lost}
+    acting = [
+        Cause(p.engine_id, 1.0 - p.factor, f"{p.engine_id}: {p.sentence} ({p.protection})")
+        for p in after.commit.protections
+        if p.engine_id in lost and 1.0 - p.factor >= SOME
+    ]
+    return max(acting, key=lambda cause: (cause.size, cause.sentence), default=None)
 
 
 def _solver_words(move: RouteMove, route: RouteWeights) -> str:
