@@ -15,6 +15,7 @@ CORES = (
     *sorted((ROOT / "solver/headrace/replay/score").rglob("*.py")),
     *sorted((ROOT / "infra/headrace/infra/fleet").rglob("*.py")),
     *sorted((ROOT / "infra/headrace/infra/gateway/core").rglob("*.py")),
+    *sorted((ROOT / "infra/headrace/infra/console/core").rglob("*.py")),
     *sorted((ROOT / "infra/headrace/infra/doctor/core").rglob("*.py")),
     *sorted((ROOT / "schemas/headrace/schemas").glob("*.py")),
     *sorted(p for p in (ROOT / "streams/headrace/dataplane").rglob("*.py") if p.name not in ("feed.py", "reporter.py")),
