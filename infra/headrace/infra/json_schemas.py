@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.infra.doctor.core.diagnosis import Report
 from headrace.infra.json_schema import json_schema
 from headrace.infra.weight_why.report import WeightReport
 from headrace.infra.weights_tail.diff import DiffLine
@@ -47,6 +48,7 @@ OUTPUTS: Mapping[str, tuple[str, type]] = {
     "dead-letters": ("a line of headrace dead-letters --json", LetterLine),
     "explain": ("headrace explain --json", WeightReport),
     "what-if": ("headrace what-if --json", WhatIf),
+    "doctor": ("headrace doctor --json", Report),
 }
 
 

@@ -10,6 +10,7 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
+from doctor_system import healthy
 from headrace.infra.cli import headrace
 from headrace.infra.dead_letters.lines import json_line as letter_line
 from headrace.infra.json_schemas import OUTPUTS, schema_named
@@ -50,6 +51,10 @@ def printed(name: str) -> dict[str, Any]:
         case "explain":
             steps = (WeightStep(6, 1, 0, 746_000, "cluster-b asks"),)
             return _plain(weight_report(again, before, AskedWeight("cluster-b", "engine-b"), steps, proved=True))
+        case "doctor":
+            system = healthy()
+            system.missing.add("shadow")
+            return _plain(system.report())
         case _:
             edits = parse_edits((), ("engine-b=1",), (), (), problem)
             return _plain(what_if(again, edits, SolverSettings(), Glop(), proved=True))
