@@ -9,7 +9,7 @@ from headrace.infra.doctor.core.picture import BrokerSeen, Presence, Telemetry
 from headrace.schemas.codec import encode, encode_confluent
 from headrace.schemas.dead_letters import DeadLetter, RejectReason
 from headrace.schemas.signals import EngineSignals, NetworkProbe
-from headrace.schemas.topics import DECISIONS, SIGNALS_DEMAND, SIGNALS_ENGINE, STATE_ENGINE, STATE_NETWORK, WEIGHTS
+from headrace.schemas.topics import SHADOW, SIGNALS_DEMAND, SIGNALS_ENGINE, STATE_ENGINE, STATE_NETWORK, WEIGHTS
 from headrace.streams.bridge.settings import BridgeSettings, SourceSettings
 from headrace.streams.core.mapping.parse import load_preset
 from headrace.streams.core.trial.trial import try_mapping
@@ -140,7 +140,7 @@ TOPICS: tuple[Planted, ...] = (
         "cleanup.policy is delete; it should be compact",
         APPLY,
     ),
-    Planted("a missing topic", _missing(DECISIONS), "topics", F, "decisions is missing", APPLY),
+    Planted("a missing topic", _missing(SHADOW), "topics", F, "shadow is missing", APPLY),
     Planted(
         "a state topic with the wrong number of partitions",
         _partitions(STATE_NETWORK, 1),

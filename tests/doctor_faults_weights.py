@@ -68,6 +68,13 @@ def _override(kind: OverrideKind, target: str, from_ms: int, to_ms: int) -> Call
     return plant
 
 
+def _pin(system: System) -> None:
+    now_ms = system.now_ms
+    until_ms = now_ms + 5 * MINUTE_MS
+    pin = Override(OverrideKind.PIN, "engine-b", "ann", "canary", now_ms - MINUTE_MS, until_ms, "cluster-a", 0, 300_000)
+    system.overrides.append(pin)
+
+
 def _profile(**fields: object) -> Callable[[System], None]:
     def plant(system: System) -> None:
         system.profiles = {name: replace(profile, **fields) for name, profile in system.profiles.items()}
@@ -227,6 +234,14 @@ WRITTEN: tuple[Planted, ...] = (
         W,
         "runs out in 5 min",
         "headrace drain engine-b --reason 'driver upgrade' --for 2h",
+    ),
+    Planted(
+        "a pin that is about to run out",
+        _pin,
+        "overrides",
+        W,
+        "pin of what cluster-a sends engine-b by ann",
+        "headrace pin cluster-a engine-b --least 0ppm --most 300000ppm --reason canary --for 2h",
     ),
     Planted(
         "a drain that ran out",

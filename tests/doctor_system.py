@@ -184,7 +184,7 @@ class System:
 
 
 def healthy() -> System:
-    """Give the three regions at ease, three engines of 80 to 100 RPS, 230 RPS asked for; each time a copy of its own."""
+    """Give the three regions at ease, engines of 80 to 100 RPS, 230 RPS asked for; each time a copy of its own."""
     return deepcopy(_at_ease())
 
 

@@ -64,18 +64,26 @@ def judged(override: Override, now_ms: int, longer: str) -> Iterator[Finding]:
 
 
 def named(override: Override) -> str:
-    """Give what it is and of what: `drain of engine-b`."""
-    return f"{override.kind.lower()} of {override.target}"
+    """Give what it is and of what: `drain of engine-b`, `pin of what tokyo sends engine-b`."""
+    whose = "" if override.cluster is None else f"what {override.cluster} sends "
+    return f"{override.kind.lower()} of {whose}{override.target}"
 
 
 def again(override: Override) -> str:
     """Give the command that says the same for longer."""
-    verb = f"headrace {override.kind.lower()}"
-    target = "" if override.kind is OverrideKind.FREEZE else f" {override.target}"
-    return f"{verb}{target} --reason {quoted(override.reason)} --for 2h"
+    words = [f"headrace {override.kind.lower()}", *_of(override)]
+    if override.kind is OverrideKind.PIN:
+        words.append(f"--least {override.least_ppm}ppm --most {override.most_ppm}ppm")
+    return f"{' '.join(words)} --reason {quoted(override.reason)} --for 2h"
 
 
 def take_back(override: Override) -> str:
     """Give the command that takes it back."""
-    verb = f"headrace un{override.kind.lower()}"
-    return verb if override.kind is OverrideKind.FREEZE else f"{verb} {override.target}"
+    return " ".join([f"headrace un{override.kind.lower()}", *_of(override)])
+
+
+def _of(override: Override) -> list[str]:
+    """Give whose weights it is about, as the commands take it; nothing for all of them."""
+    if override.kind is OverrideKind.FREEZE:
+        return []
+    return [name for name in (override.cluster, override.target) if name is not None]

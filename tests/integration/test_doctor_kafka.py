@@ -1,0 +1,94 @@
+"""The planted faults on the embedded broker: each is found there as in a picture.
+
+Several are planted into one system, where they touch different things: a doctor finds them all at once. That each by
+itself is the only thing found is shown without a broker.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from conftest import fresh_topics
+from doctor_broker import config_for, create_topics, examined, publish
+from doctor_faults import PLANTED
+from doctor_planted import Planted
+from doctor_system import healthy_at
+from headrace.infra.brokers.contract import Broker
+from headrace.infra.config import Config
+from headrace.infra.doctor.core.diagnosis import Report
+from headrace.infra.doctor.gather.gather import setup_of
+from headrace.solver.clocks import wall_clock_ms
+
+pytestmark = pytest.mark.embedded
+
+ALONE = ("fleet", "workers")
+"""Checks of which a fault leaves others nothing to judge."""
+SAME_STATES = ("units", "coverage", "engines", "watermark")
+SAME_TICKS = ("rung", "writers", "capacity", "settings", "snapshot")
+
+
+def touches(planted: Planted) -> str:
+    """Name what a fault changes: of two that change the same, the second undoes the first."""
+    if planted.check in SAME_STATES:
+        return "states"
+    return "ticks" if planted.check in SAME_TICKS else planted.check
+
+
+def batches() -> Iterator[tuple[Planted, ...]]:
+    """Give the faults that records and settings plant: the first of each thing touched, the second, and so on."""
+    here = [planted for planted in PLANTED if planted.on == "broker"]
+    yield from ((planted,) for planted in here if planted.check in ALONE)
+    seen: Counter[str] = Counter()
+    rounds: dict[int, list[Planted]] = {}
+    for planted in here:
+        if planted.check not in ALONE:
+            rounds.setdefault(seen[touches(planted)], []).append(planted)
+            seen[touches(planted)] += 1
+    yield from (tuple(each) for each in rounds.values())
+
+
+BATCHES = tuple(batches())
+
+
+@pytest.fixture(scope="module")
+def looked_at(embedded_broker: Broker) -> dict[int, tuple[Config, Report]]:
+    """Give, by batch, what the doctor says of a system with all its faults."""
+    found: dict[int, tuple[Config, Report]] = {}
+    for number, batch in enumerate(BATCHES):
+        config = config_for(embedded_broker.kafka, fresh_topics())
+        system = healthy_at(wall_clock_ms(), setup_of(config))
+        for planted in batch:
+            planted.plant(system)
+        create_topics(embedded_broker.kafka, system)
+        publish(embedded_broker.kafka, system)
+        found[number] = (config, examined(config, system.now_ms))
+    return found
+
+
+def test_a_healthy_system_on_a_broker_is_healthy(embedded_broker: Broker) -> None:
+    config = config_for(embedded_broker.kafka, fresh_topics())
+    system = healthy_at(wall_clock_ms(), setup_of(config))
+    create_topics(embedded_broker.kafka, system)
+    publish(embedded_broker.kafka, system)
+    report = examined(config, system.now_ms)
+    assert report.findings == ()
+    assert report.status == 0
+
+
+@pytest.mark.parametrize(
+    ("batch", "planted"),
+    [pytest.param(number, planted, id=planted.name) for number, batch in enumerate(BATCHES) for planted in batch],
+)
+def test_a_planted_fault_is_found_on_a_broker_with_its_mend(
+    batch: int, planted: Planted, looked_at: dict[int, tuple[Config, Report]]
+) -> None:
+    config, report = looked_at[batch]
+
+    def here(text: str) -> str:
+        return text.replace("headrace.", config.topics.prefix)
+
+    found = [each for each in report.findings if each.check == planted.check and here(planted.says) in each.sentence]
+    assert len(found) == 1, [each.sentence for each in report.findings if each.check == planted.check]
+    assert found[0].severity is planted.severity
+    assert any(here(planted.mend) in command for command in found[0].mend)
