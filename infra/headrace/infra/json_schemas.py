@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.infra.doctor.core.diagnosis import Report
 from headrace.infra.json_schema import json_schema
+from headrace.infra.redaction import RedactedLine, RedactedReport
 from headrace.infra.weight_why.report import WeightReport
 from headrace.infra.weights_tail.diff import DiffLine
 from headrace.infra.what_if.answer import WhatIf
@@ -43,10 +44,12 @@ class LetterLine:
 
 OUTPUTS: Mapping[str, tuple[str, type]] = {
     "tail": ("a line of headrace tail --json", TailLine),
+    "tail-redacted": ("a line of headrace tail --redact", RedactedLine),
     "tail-diff": ("a line of headrace tail --diff --json", DiffLine),
     "decisions": ("a line of headrace tail decisions --json", SolveRecord),
     "dead-letters": ("a line of headrace dead-letters --json", LetterLine),
     "explain": ("headrace explain --json", WeightReport),
+    "explain-redacted": ("headrace explain --redact", RedactedReport),
     "what-if": ("headrace what-if --json", WhatIf),
     "doctor": ("headrace doctor --json", Report),
 }
@@ -58,8 +61,8 @@ def schema_named(name: str) -> dict[str, Any]:
     return json_schema(kind, title)
 
 
-def tail_schema(what: str, *, diff: bool) -> dict[str, Any]:
+def tail_schema(what: str, *, diff: bool, redact: bool = False) -> dict[str, Any]:
     """Give the schema of what a tail prints a line of."""
     if what == "weights":
-        return schema_named("tail-diff" if diff else "tail")
+        return schema_named("tail-diff" if diff else "tail-redacted" if redact else "tail")
     return schema_named(what)

@@ -14,6 +14,7 @@ from doctor_system import healthy
 from headrace.infra.cli import headrace
 from headrace.infra.dead_letters.lines import json_line as letter_line
 from headrace.infra.json_schemas import OUTPUTS, schema_named
+from headrace.infra.redaction import Redaction
 from headrace.infra.weight_why.report import AskedWeight, weight_report
 from headrace.infra.weight_why.steps import WeightStep
 from headrace.infra.weights_tail.diff import Diff
@@ -39,6 +40,8 @@ def printed(name: str) -> dict[str, Any]:
     match name:
         case "tail":
             return dict(json.loads(json_line(Shown(before, None), lambda _: True)))
+        case "tail-redacted":
+            return _plain(Redaction(b"s").line(Shown(before, None), lambda _: True))
         case "tail-diff":
             diff = Diff(lambda _: True, every=True)
             diff.offer(Shown(before, None))
@@ -48,9 +51,10 @@ def printed(name: str) -> dict[str, Any]:
         case "dead-letters":
             letter = DeadLetter("t", 0, 1, 2, None, b"x", RejectReason.MALFORMED, "no Avro", "streams")
             return dict(json.loads(letter_line(letter, 3)))
-        case "explain":
+        case "explain" | "explain-redacted":
             steps = (WeightStep(6, 1, 0, 746_000, "cluster-b asks"),)
-            return _plain(weight_report(again, before, AskedWeight("cluster-b", "engine-b"), steps, proved=True))
+            report = weight_report(again, before, AskedWeight("cluster-b", "engine-b"), steps, proved=True)
+            return _plain(report if name == "explain" else Redaction(b"s").report(report))
         case "doctor":
             system = healthy()
             system.missing.add("shadow")
@@ -102,9 +106,11 @@ def _lost(then: dict[str, Any], now: dict[str, Any], at: str) -> Iterator[str]:
     [
         (("tail", "--schema"), "tail"),
         (("tail", "--schema", "--diff"), "tail-diff"),
+        (("tail", "--schema", "--redact"), "tail-redacted"),
         (("tail", "decisions", "--schema"), "decisions"),
         (("tail", "--schema", "dead-letters"), "dead-letters"),
         (("explain", "--schema"), "explain"),
+        (("explain", "--redact", "--schema"), "explain-redacted"),
         (("what-if", "--schema"), "what-if"),
     ],
 )

@@ -16,7 +16,8 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     from headrace.infra.json_schemas import schema_named
 
     if value and not ctx.resilient_parsing:
-        click.echo(orjson.dumps(schema_named("explain"), option=orjson.OPT_INDENT_2))
+        name = "explain-redacted" if ctx.params.get("redact") else "explain"
+        click.echo(orjson.dumps(schema_named(name), option=orjson.OPT_INDENT_2))
         ctx.exit()
 
 
@@ -28,6 +29,7 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> N
 @click.option("--at", "at_text", metavar="VERSION|AGE|TIME", help="Of that tick: 812, 5m, 2026-01-02T03:04Z; else now.")
 @click.option("--history", metavar="AGE", default="10m", show_default=True, help="How far back the weight is told.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (its schema: --schema).")
+@click.option("--redact", is_flag=True, is_eager=True, help="JSON that may leave the company: no addresses, no rates.")
 @click.option(
     "--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema, help="Print --json's schema."
 )
@@ -42,6 +44,7 @@ def command(
     at_text: str | None,
     history: str,
     as_json: bool,
+    redact: bool,
 ) -> None:
     """Say why CLUSTER sends ENGINE what it does: three sentences, the price in its parts, what binds, what acted.
 
@@ -57,6 +60,12 @@ def command(
     from headrace.schemas.plain import to_plain
 
     report = _report(config, AskedWeight(cluster, engine, model, request_class), at_text, history)
+    if redact:
+        from headrace.infra.redaction_secret import open_redaction
+
+        told = open_redaction(config.redact, lambda sentence: click.echo(f"headrace explain: {sentence}", err=True))
+        click.echo(orjson.dumps(to_plain(told.report(report))))
+        return
     click.echo(orjson.dumps(to_plain(report)) if as_json else "\n".join(report_lines(report)))
 
 

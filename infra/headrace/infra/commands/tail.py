@@ -28,7 +28,7 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> N
 
     if value and not ctx.resilient_parsing:
         what = ctx.params.get("what") or WHAT[0]
-        found = tail_schema(what, diff=bool(ctx.params.get("diff")))
+        found = tail_schema(what, diff=bool(ctx.params.get("diff")), redact=bool(ctx.params.get("redact")))
         click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
         ctx.exit()
 
@@ -50,6 +50,9 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> N
 )
 @click.option("--explain", is_flag=True, help="As --diff, with the reasons of each engine of a move.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line (its schema: --schema).")
+@click.option(
+    "--redact", is_flag=True, is_eager=True, help="JSON lines that may leave the company: no addresses, no rates."
+)
 @click.option("--schema", is_flag=True, expose_value=False, callback=_print_schema, help="Print --json's schema.")
 @config_options
 def command(
@@ -64,6 +67,7 @@ def command(
     diff: bool,
     explain: bool,
     as_json: bool,
+    redact: bool,
 ) -> None:
     """Show what moved in the weights, from where to where, and why; or the solver's decisions, or dead letters.
 
@@ -76,6 +80,7 @@ def command(
     headrace tail --cluster tokyo --since 5m
     headrace tail --diff                              # who lost how much to whom, and why
     headrace tail decisions --json | jq .shed_rps
+    headrace tail --redact --since 2h --no-follow     # for people outside; engines' names by redact.secret
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
     from headrace.infra.stopping import stop_on_signals
     from headrace.infra.weights_tail.fold import Notice
@@ -85,18 +90,23 @@ def command(
 
     since = None if since_text is None else parse_since(since_text, wall_clock_ms(), versions=what != WHAT[2])
     if what != WHAT[0]:
-        if clusters or models or every or diff or explain:
-            raise click.UsageError(f"--cluster, --model, --all, --diff and --explain are of weights, not of {what}")
+        if clusters or models or every or diff or explain or redact:
+            raise click.UsageError(
+                f"--cluster, --model, --all, --diff, --explain and --redact are of weights, not of {what}"
+            )
         show = _show_decisions if what == WHAT[1] else _show_dead_letters
         show(config, since, stop_on_signals(), follow=follow, as_json=as_json)
         return
-    if explain and as_json:
-        raise click.UsageError("--explain is for people; with --json each line of --diff has its cause")
+    _check_together(diff=diff, explain=explain, as_json=as_json, redact=redact)
 
     def wanted(route: "RouteKey") -> bool:
         return (not clusters or route.cluster in clusters) and (not models or route.model in models)
 
-    printer, told = _printer(wanted, every=every, diff=diff or explain, explain=explain, as_json=as_json), False
+    told = False
+    if redact:
+        printer = _redacting_printer(config, wanted)
+    else:
+        printer = _printer(wanted, every=every, diff=diff or explain, explain=explain, as_json=as_json)
     for event in _events(config, since, stop_on_signals(), follow=follow):
         if isinstance(event, Notice):
             _say(event.sentence)
@@ -110,6 +120,13 @@ def command(
         printer.end()
 
 
+def _check_together(*, diff: bool, explain: bool, as_json: bool, redact: bool) -> None:
+    if redact and (diff or explain):
+        raise click.UsageError("--redact is of whole snapshots; --diff and --explain name engines and rates in words")
+    if explain and as_json:
+        raise click.UsageError("--explain is for people; with --json each line of --diff has its cause")
+
+
 def _printer(
     wanted: "Callable[[RouteKey], bool]", *, every: bool, diff: bool, explain: bool, as_json: bool
 ) -> "Printer":
@@ -120,6 +137,13 @@ def _printer(
     if diff:
         return DiffPrinter(Diff(wanted, every=every), as_json=as_json, explain=explain)
     return JsonPrinter(wanted) if as_json else TablePrinter(Moves(wanted, every=every))
+
+
+def _redacting_printer(config: Config, wanted: "Callable[[RouteKey], bool]") -> "Printer":
+    from headrace.infra.redaction_secret import open_redaction
+    from headrace.infra.weights_tail.printers import RedactedPrinter
+
+    return RedactedPrinter(open_redaction(config.redact, _say), wanted)
 
 
 def _show_decisions(
