@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.schemas.check_snapshot import check_numbers, check_route
-from headrace.schemas.codec import decode, encode_body
+from headrace.schemas.codec import body_of, decode, encode_body
 from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.digest import add, remove, summand, to_text
 from headrace.schemas.ids import COMMIT_KEY
@@ -47,6 +47,17 @@ class Ignored:
     sentence: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """A route that waits for its commit, and its part of the digest: of its bytes as its writer wrote them.
+
+    The writer may be of another version, whose schema has a field less; written again, it would have other bytes.
+    """
+
+    route: RouteWeights
+    summand: int
+
+
 class SnapshotAssembler:
     """Folds weights records, in their order, into snapshots."""
 
@@ -54,7 +65,7 @@ class SnapshotAssembler:
         self._routes: dict[bytes, RouteWeights] = {}
         self._digests: dict[bytes, int] = {}
         self._total = 0
-        self._staged: dict[bytes, RouteWeights | None] = {}
+        self._staged: dict[bytes, _Staged | None] = {}
         self._changed: set[bytes] = set()
         self._commit: SnapshotCommit | None = None
         self._good: Snapshot | None = None
@@ -83,7 +94,8 @@ class SnapshotAssembler:
             return Refused(tuple(f"{route.route}: {problem}" for problem in problems), route.epoch, route.version)
         if self._commit is not None and route.epoch < self._commit.epoch:
             return Ignored(f"{route.route}: epoch {route.epoch} is older than {self._commit.epoch}")
-        self._staged[record.key] = route
+        body = body_of(record.value or b"", record.headers)
+        self._staged[record.key] = _Staged(route, summand(record.key, body))
         return None
 
     def _offer_commit(self, record: RawRecord) -> Assembled | Refused | Ignored:
@@ -105,22 +117,22 @@ class SnapshotAssembler:
         return Assembled(self._good, changed)
 
     def _apply_staged(self, commit: SnapshotCommit) -> None:
-        waiting: dict[bytes, RouteWeights | None] = {}
-        for key, route in self._staged.items():
-            if route is not None and (route.epoch > commit.epoch or route.version > commit.version):
-                waiting[key] = route
+        waiting: dict[bytes, _Staged | None] = {}
+        for key, staged in self._staged.items():
+            if staged is not None and (staged.route.epoch > commit.epoch or staged.route.version > commit.version):
+                waiting[key] = staged
             else:
-                self._put(key, route)
+                self._put(key, staged)
         self._staged = waiting
 
-    def _put(self, key: bytes, route: RouteWeights | None) -> None:
+    def _put(self, key: bytes, staged: "_Staged | None") -> None:
         if key in self._digests:
             self._total = remove(self._total, self._digests.pop(key))
             del self._routes[key]
-        if route is not None:
-            self._digests[key] = summand(key, encode_body(route))
-            self._total = add(self._total, self._digests[key])
-            self._routes[key] = route
+        if staged is not None:
+            self._digests[key] = staged.summand
+            self._total = add(self._total, staged.summand)
+            self._routes[key] = staged.route
         self._changed.add(key)
 
     def _problems(self, commit: SnapshotCommit) -> tuple[str, ...]:

@@ -47,6 +47,9 @@ def _snapshot_problems(snapshot: Snapshot, proven: Snapshot | None) -> Iterator[
     commit = snapshot.commit
     keyed = [(route.key, route) for route in snapshot.routes]
     yield from _commit_problems(commit, [key for key, _ in keyed])
+    if proven is not None and proven.commit.epoch != commit.epoch:
+        # Another writer's, of another version perhaps: its digest is over bytes that this one would not write.
+        proven = None
     total = 0 if proven is None else int(proven.commit.digest, 16)
     gone = {} if proven is None else {id(route): route for route in proven.routes}
     for key, route in keyed:
@@ -88,6 +91,7 @@ def _route_problems(route: RouteWeights) -> Iterator[str]:
         yield f"demand_rps is {route.demand_rps}; a finite number of at least 0"
     yield from _shares("targets", [(t.engine_id, t.weight_ppm) for t in route.targets])
     yield from _shares("fallback", [(t.engine_id, t.weight_ppm) for t in route.fallback])
+    yield from _shares("failover", [(t.engine_id, t.weight_ppm) for t in route.failover])
     if route.shed_ratio < 1.0 and not any(t.weight_ppm for t in route.targets):
         yield f"no target has a weight, and shed_ratio is {route.shed_ratio}; it must be 1"
     both = {t.engine_id for t in route.targets} & {e.engine_id for e in route.excluded}
@@ -96,6 +100,8 @@ def _route_problems(route: RouteWeights) -> Iterator[str]:
     for target in route.targets:
         if not (math.isfinite(target.network_s) and target.network_s >= 0):
             yield f"targets[{target.engine_id}].network_s is {target.network_s}; a finite number of at least 0"
+        if target.failover_kept is not None and not 0 <= target.failover_kept <= 1:
+            yield f"targets[{target.engine_id}].failover_kept is {target.failover_kept}; 0 to 1"
 
 
 def _outside(record: object, bounds: Mapping[str, int], prefix: str = "") -> Iterator[str]:

@@ -98,6 +98,16 @@ def decode(
     return _read(expected, writer, value, start)
 
 
+def body_of(value: bytes, headers: Sequence[tuple[str, bytes | None]] = ()) -> bytes:
+    """Give the bare Avro body of a value that `decode` could read, as its writer wrote it.
+
+    Not what `encode_body` makes of the record: where the writer's schema is an older one, that has other bytes.
+    """
+    if any(k == SCHEMA_ID_HEADER and v and v[:1] == _GUID_MAGIC and len(v) == 17 for k, v in headers):
+        return value
+    return value[len(SINGLE_OBJECT_MARKER) + 8 :] if value[:2] == SINGLE_OBJECT_MARKER else value[5:]
+
+
 def decode_plain(
     value: bytes, headers: Sequence[tuple[str, bytes | None]] = (), registry: SchemaSource | None = None
 ) -> tuple[str, dict[str, Any]] | Rejected:
