@@ -21,10 +21,12 @@ from headrace.solver.core.linear import LinearProgram
 from headrace.solver.core.program.layout import Floats, Ints, Layout
 from headrace.solver.core.program.plan import Curves
 from headrace.solver.core.program.program import Costs
-from headrace.solver.core.program.sparse import compressed_arcs
+from headrace.solver.core.program.sparse import component_labels, compressed_arcs
 
 Bools = npt.NDArray[np.bool_]
 OUT = -1
+BATCH = 8000
+"""Ways of components that may be solved together: a program of its own for each of very many would be all overhead."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +62,7 @@ class Hubs:
         keep_pair: (K,) the layout's pair that each keep is for.
         shed_keep: (S,) rows, of these R, that were shed before.
         sizes: (H, G, W, K, L, Y).
+        apart: (N,) number of the batch that each node is of: a few components of the whole network, `BATCH` ways.
     """
 
     arcs: Arcs
@@ -70,6 +73,7 @@ class Hubs:
     keep_pair: Ints
     shed_keep: Ints
     sizes: tuple[int, int, int, int, int, int]
+    apart: Ints
 
     @property
     def first_hub(self) -> int:
@@ -158,7 +162,17 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs) -> Hubs:
         keep_pair=keep_pair,
         shed_keep=shed_keep,
         sizes=(h, len(layout.pools), len(way_row), len(keep_pair), len(link_hub), len(slope)),
+        apart=_apart(arcs, way_row),
     )
+
+
+def _apart(arcs: Arcs, way_row: Ints) -> Ints:
+    """Number components of the network in the order of their first node, those with few ways together."""
+    inner = arcs.head != OUT
+    label = component_labels(arcs.tail[inner], arcs.head[inner], len(arcs.supply))
+    ways = np.bincount(label[way_row], minlength=int(label.max(initial=-1)) + 1)
+    batch = (np.cumsum(ways) - ways) // BATCH
+    return np.asarray(batch[label], dtype=np.int64)
 
 
 def _hub_of(layout: Layout, pair: Ints) -> tuple[Ints, int]:

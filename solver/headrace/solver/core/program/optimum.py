@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import xxhash
 
 from headrace.solver.core.linear import Failed, LinearProgram, LinearSolver, Method, Solution
 from headrace.solver.core.program.hub_flow import read_back
@@ -18,7 +19,7 @@ from headrace.solver.core.program.plan import Curves, Effort, Prices
 from headrace.solver.core.program.price_guess import guess_prices, prices_before
 from headrace.solver.core.program.program import Component, Costs, Part, components_of, parts_of
 from headrace.solver.core.program.sifting import sift
-from headrace.solver.core.program.verify import kkt_problem
+from headrace.solver.core.program.verify import kkt_problem, network_problem
 
 _METHODS = tuple(Method)
 SIFTED = "SIFTED"
@@ -54,28 +55,43 @@ def _by_sifting(layout: Layout, curves: Curves, costs: Costs, lp: LinearSolver) 
     hubs = hubs_of(layout, curves, costs)
     if not len(hubs.rows):
         return Failed("NOTHING_TO_SIFT")
-    deepest, solved = _METHODS[0], 0
+    deepest, known = _METHODS[0], dict[bytes, Solution]()
 
     def solve(programs: Sequence[LinearProgram]) -> Sequence[Solution] | Failed:
-        nonlocal deepest, solved
-        outcome = solve_all(programs, lp)
+        nonlocal deepest, known
+        names = [_content(program) for program in programs]
+        open_ = [i for i, name in enumerate(names) if name not in known]
+        outcome = solve_all([programs[i] for i in open_], lp)
         if isinstance(outcome, Failed):
             return outcome
-        deepest, solved = max(deepest, outcome[1], key=_METHODS.index), solved + 1
-        return outcome[0]
+        deepest = max(deepest, outcome[1], key=_METHODS.index)
+        known |= dict(zip((names[i] for i in open_), outcome[0], strict=True))
+        # Only what the last round solved can come again as it was.
+        known = {name: known[name] for name in names}
+        return [known[name] for name in names]
 
     sifted = sift(hubs, guess_prices(hubs, prices_before(layout)), solve)
     if isinstance(sifted, Failed):
         return sifted
-    program = hubs.arcs.program()
-    problem = kkt_problem(program, Solution(sifted.values, sifted.prices, sifted.values))
+    arcs = hubs.arcs
+    problem = network_problem(arcs, sifted.values, sifted.prices)
     if problem is not None:
         return Failed(f"SIFTED_WRONG: {problem}")
     flow, shed, prices = read_back(layout, costs, hubs, sifted)
     parts = parts_of(layout)
     rung = SIFTED if deepest is _METHODS[0] else f"{SIFTED}_{deepest.value}"
-    value = float(np.sum(program.cost * sifted.values))
-    return Optimum(flow, shed, prices, parts, rung, value, _effort([program], len(parts), None))
+    value = float(np.sum(arcs.cost * sifted.values))
+    effort = Effort(columns=len(arcs.tail), rows=len(arcs.supply), components=len(parts), iterations=None)
+    return Optimum(flow, shed, prices, parts, rung, value, effort)
+
+
+def _content(program: LinearProgram) -> bytes:
+    """Give what stands for a program: the same for the same arrays, and for no others that anybody will meet."""
+    digest = xxhash.xxh3_128()
+    for part in (program.cost, program.upper, program.rhs, program.row_start, program.columns, program.coefficients):
+        digest.update(np.int64(part.size).tobytes())
+        digest.update(part.tobytes())
+    return digest.digest()
 
 
 def _by_components(layout: Layout, curves: Curves, costs: Costs, lp: LinearSolver) -> Optimum | Failed:

@@ -58,7 +58,7 @@ def restricted(hubs: Hubs, open_: Open, solve: Solve) -> Answer | Failed:
         np.concatenate((arcs.upper[column], joined.upper)),
         supply,
     )
-    solved = _solve_parts(small, solve)
+    solved = _solve_parts(small, hubs.apart, solve)
     if isinstance(solved, Failed):
         return solved
     found, prices = solved
@@ -165,14 +165,18 @@ def _price(hubs: Hubs, prices: Floats, values: Floats, only: Ints) -> None:
     prices[arcs.tail[only]] = arcs.cost[only] + outside[arcs.head[only]]
 
 
-def _solve_parts(small: Arcs, solve: Solve) -> tuple[Floats, Floats] | Failed:
-    """Solve the connected parts of a network by themselves; give flows and prices, 0 of nodes without arcs."""
+def _solve_parts(small: Arcs, apart: Ints, solve: Solve) -> tuple[Floats, Floats] | Failed:
+    """Solve the connected parts of a network by themselves; give flows and prices, 0 of nodes without arcs.
+
+    Parts that are `apart` in the whole network, (N,), are never in one program: what happens to one then leaves the
+    programs of the others as they were, and `solve` need not solve them again.
+    """
     nodes = len(small.supply)
     inner = small.head != OUT
     label = component_labels(small.tail[inner], small.head[inner], nodes)
     of_arc = label[small.tail]
     size = np.bincount(of_arc, minlength=int(label.max(initial=-1)) + 1)
-    batch = (np.cumsum(size) - size) // BATCH
+    batch = _batches(size, apart, label)
     arcs_of = _grouped(batch[of_arc])
     touched = np.flatnonzero(size[label] > 0)
     nodes_of = {b: touched[members] for b, members in _grouped(batch[label[touched]]).items()}
@@ -197,6 +201,19 @@ def _solve_parts(small: Arcs, solve: Solve) -> tuple[Floats, Floats] | Failed:
         values[arcs] = np.clip(solution.values, program.lower, program.upper)
         prices[nodes_of[b]] = solution.duals
     return values, prices
+
+
+def _batches(size: Ints, apart: Ints, label: Ints) -> Ints:
+    """Give the batch of each part, of that many arcs."""
+    whole = np.zeros(len(size), dtype=np.int64)
+    whole[label] = apart
+    order = np.argsort(whole, kind="stable")
+    before = np.cumsum(size[order]) - size[order]
+    start = np.searchsorted(whole[order], whole[order])
+    number = (before - before[start]) // BATCH
+    batch = np.empty(len(size), dtype=np.int64)
+    batch[order] = whole[order] * (int(number.max(initial=0)) + 1) + number
+    return batch
 
 
 def _grouped(label: Ints) -> dict[int, Ints]:

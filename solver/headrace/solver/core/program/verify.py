@@ -6,10 +6,16 @@
 The reduced costs are computed here again, so nothing of the solver's own bookkeeping is believed.
 """
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from headrace.solver.core.linear import Floats, LinearProgram, Solution
 from headrace.solver.core.program.layout import sums
+
+if TYPE_CHECKING:
+    from headrace.solver.core.program.hubs import Arcs
 
 TOLERANCE = 1e-6
 """Relative: a tenth of what a weight can resolve (1 ppm)."""
@@ -25,31 +31,59 @@ def kkt_problem(program: LinearProgram, solution: Solution) -> str | None:
     """Give the first condition that an answer breaks, with its number; None where it is the optimum."""
     m, n = program.size
     x, y = solution.values, solution.duals
-    if x.shape != (n,) or y.shape != (m,):
-        return f"answer has {x.shape} values and {y.shape} duals; expected ({n},) and ({m},)"
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        return "answer is not finite"
-    flow_scale = 1.0 + float(np.abs(program.rhs).max(initial=0.0))
+    problem = _form_problem(x, y, (n, m))
+    if problem is not None:
+        return problem
     entry_row = np.repeat(np.arange(m), np.diff(program.row_start))
     lhs = sums(entry_row, program.coefficients * x[program.columns], m)
-    off_flow = float(np.abs(lhs - program.rhs).max(initial=0.0))
+    columns = _Columns(program.cost, program.lower, program.upper, reduced_costs(program, y))
+    return _problem(columns, program.rhs, lhs, x, y)
+
+
+def network_problem(arcs: "Arcs", x: Floats, y: Floats) -> str | None:
+    """Give the same of a network's flow (A,) and its nodes' prices (N,), without its matrix."""
+    m, n = len(arcs.supply), len(arcs.tail)
+    problem = _form_problem(x, y, (n, m))
+    if problem is not None:
+        return problem
+    inner = arcs.head >= 0
+    lhs = sums(arcs.tail, x, m) - sums(arcs.head[inner], x[inner], m)
+    rc = arcs.cost - y[arcs.tail] + np.where(inner, y[arcs.head], 0.0)
+    return _problem(_Columns(arcs.cost, np.zeros_like(arcs.upper), arcs.upper, rc), arcs.supply, lhs, x, y)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Columns:
+    """What is known of each column, (n,)."""
+
+    cost: Floats
+    lower: Floats
+    upper: Floats
+    reduced: Floats
+
+
+def _form_problem(x: Floats, y: Floats, size: tuple[int, int]) -> str | None:
+    n, m = size
+    if x.shape != (n,) or y.shape != (m,):
+        return f"answer has {x.shape} values and {y.shape} duals; expected ({n},) and ({m},)"
+    return None if np.isfinite(x).all() and np.isfinite(y).all() else "answer is not finite"
+
+
+def _problem(columns: _Columns, rhs: Floats, lhs: Floats, x: Floats, y: Floats) -> str | None:
+    flow_scale = 1.0 + float(np.abs(rhs).max(initial=0.0))
+    off_flow = float(np.abs(lhs - rhs).max(initial=0.0))
     if off_flow > TOLERANCE * flow_scale:
         return f"flow is off by {off_flow:.3g} RPS; at most {TOLERANCE * flow_scale:.3g}"
-    off_bound = float(np.maximum(program.lower - x, x - program.upper).max(initial=0.0))
+    off_bound = float(np.maximum(columns.lower - x, x - columns.upper).max(initial=0.0))
     if off_bound > TOLERANCE * flow_scale:
         return f"a bound is broken by {off_bound:.3g} RPS; at most {TOLERANCE * flow_scale:.3g}"
-    rc = reduced_costs(program, y)
-    unbounded = np.isinf(program.upper)
-    slack = TOLERANCE * (1.0 + np.abs(program.cost) + float(np.abs(y).max(initial=0.0)) * 1e-3)
+    rc, unbounded = columns.reduced, np.isinf(columns.upper)
+    slack = TOLERANCE * (1.0 + np.abs(columns.cost) + float(np.abs(y).max(initial=0.0)) * 1e-3)
     if bool((rc[unbounded] < -slack[unbounded]).any()):
         return f"a reduced cost is {float(rc[unbounded].min()):.3g} ms; at least 0"
-    return _gap_problem(program, x, y, rc)
-
-
-def _gap_problem(program: LinearProgram, x: Floats, y: Floats, rc: Floats) -> str | None:
-    primal = float(program.cost @ x)
-    upper = np.where(np.isinf(program.upper), program.lower, program.upper)
-    dual = float(program.rhs @ y + np.minimum(rc * program.lower, rc * upper).sum())
+    primal = float(columns.cost @ x)
+    upper = np.where(unbounded, columns.lower, columns.upper)
+    dual = float(rhs @ y + np.minimum(rc * columns.lower, rc * upper).sum())
     gap = abs(primal - dual) / max(1.0, abs(primal))
     if gap > TOLERANCE:
         return f"primal {primal:.9g} and dual {dual:.9g} are apart by {gap:.3g}; at most {TOLERANCE:g}"
