@@ -1,7 +1,7 @@
 """Demand -> DemandState: arrivals by pane, spread over a period by time, and their smoothed rate.
 
     rate_rps     = sum of offered over the window / seconds of it that were covered by at least one source
-    smoothed_rps = EWMA over complete panes, or the mean of the last two where that is a step (smoothing.is_step)
+    smoothed_rps = the mean over complete panes since the last step, over at most tau_demand (`level`)
 
 * A count over several panes is spread by time, whole requests, adding up exactly: the share up to an instant t is
   floor(count (t - start) / (end - start)), a pane gets the difference. What lies before the window is left out.
@@ -13,6 +13,7 @@
 """
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from headrace.schemas.ids import RouteKey
@@ -20,13 +21,17 @@ from headrace.schemas.signals import Demand
 from headrace.schemas.state import DemandState, Invalid
 from headrace.streams.core import packing
 from headrace.streams.core.ledger import Gain, Ledger
+from headrace.streams.core.level import MS, Level, Pane, moved, restarted
 from headrace.streams.core.mapping.reading import COUNTERS, Field, Identity
 from headrace.streams.core.panes import Cover, PaneGrid, covered, covered_ms
-from headrace.streams.core.smoothing import Smoothed, is_step, smooth
 from headrace.streams.core.window import Outcome, Progress, Window
 from headrace.streams.settings import StreamsSettings
 
-_BASE = struct.Struct("<BdqH")  # has a base, base, its event time, number of panes
+_BASE = struct.Struct("<BdqH")  # what base there is, its rate, its event time, number of panes
+_EVIDENCE = struct.Struct("<d")  # of a base of that kind, its seconds of evidence
+_NO_BASE, _BARE_BASE, _BASE_WITH_EVIDENCE = 0, 1, 2
+_BARE_EVIDENCE_S = 6.0
+"""Of a base that was smoothed by its age alone, with a time constant of three seconds, as it once was."""
 _PANE = struct.Struct("<qQQQQ")  # index, offered, rejected, retries, source-milliseconds
 
 
@@ -57,7 +62,7 @@ class DemandAccumulator:
         self.route = route
         self.settings = settings
         self.window: Window[DemandPane] = Window(PaneGrid.of(settings), Progress())
-        self.base: Smoothed | None = None
+        self.base: Level | None = None
         self.ledger: Ledger | None = None
 
     @classmethod
@@ -123,7 +128,7 @@ class DemandAccumulator:
 
     def gain(self, gain: Gain) -> None:
         """Count what arrived between two readings, spread over the time in between; arrivals alone cover it."""
-        (reading, _, delta), route = gain, self.route
+        reading, delta, route = gain.reading, gain.delta, self.route
         if delta.value is None or reading.field not in COUNTERS:
             return
         counted = {field: round(delta.value) if reading.field is field else 0 for field in COUNTERS}
@@ -180,7 +185,7 @@ class DemandAccumulator:
             last_signal_ms=window.watermark_ms,
             signal_timestamp_ms=progress.signal_timestamp_ms,
             rate_rps=_per_second(total.offered, total.covered_ms),
-            smoothed_rps=None if smoothed is None else smoothed.value,
+            smoothed_rps=None if smoothed is None else smoothed.rps,
             peak_1s_rps=max(rates, default=None),
             rejected_rps=_per_second(total.rejected, total.covered_ms),
             retry_rps=_per_second(total.retries, total.covered_ms),
@@ -219,31 +224,40 @@ class DemandAccumulator:
             return None
         return _per_second(pane.offered, pane.covered_ms)
 
-    def _smooth(self, smoothed: Smoothed | None, index: int, pane: DemandPane) -> Smoothed | None:
-        rate = self._rate(pane)
-        if rate is None:
-            return smoothed
-        settings, at_ms = self.settings, self.window.grid.end_ms(index)
-        before = self.window.panes.get(index - 1)
-        if smoothed is not None and before is not None and self._rate(before) is not None:
-            recent_ms = before.covered_ms + pane.covered_ms
-            recent_rps = (before.offered + pane.offered) * 1000 / recent_ms
-            if is_step(smoothed.value, recent_rps, recent_ms / 1000, settings.step_share, settings.step_sigmas):
-                return Smoothed(recent_rps, at_ms)
-        return smooth(smoothed, rate, at_ms, settings.tau_demand_ms, settings.tau_demand_ms)
+    def _smooth(self, level: Level | None, index: int, pane: DemandPane) -> Level | None:
+        seen = self._seen(index, pane)
+        if seen is None:
+            return level
+        settings, memory_s = self.settings, self.settings.tau_demand_ms / MS
+        level = moved(level, seen, memory_s)
+        return restarted(level, self._newest_first(index), memory_s, settings.step_share, settings.step_sigmas)
+
+    def _newest_first(self, index: int) -> Iterator[Pane]:
+        """Give the panes back from one, up to the first that says nothing."""
+        while (pane := self.window.panes.get(index)) is not None and (seen := self._seen(index, pane)) is not None:
+            yield seen
+            index -= 1
+
+    def _seen(self, index: int, pane: DemandPane) -> Pane | None:
+        rate, grid = self._rate(pane), self.window.grid
+        return None if rate is None else Pane(rate, grid.pane_ms / MS, grid.end_ms(index))
 
     def _pack(self, panes: list[tuple[int, DemandPane]]) -> bytes:
         window = self.window
-        value, at_ms = (0.0, 0) if self.base is None else self.base
+        kind, level = _BASE_WITH_EVIDENCE, self.base
+        if level is None:
+            kind, level = _NO_BASE, Level(0.0, 0.0, 0)
         head = packing.head(window.grid.pane_ms, 0 if window.open_from is None else window.open_from)
-        base = _BASE.pack(self.base is not None, value, at_ms, len(panes))
+        base = _BASE.pack(kind, level.rps, level.at_ms, len(panes))
+        base += b"" if kind == _NO_BASE else _EVIDENCE.pack(level.evidence_s)
         return head + base + b"".join(pane.pack(index, index * window.grid.pane_ms) for index, pane in panes)
 
     def _read(self, packed: bytes) -> None:
         window, reader = self.window, packing.Reader(packed)
         window.open_from = packing.read_head(reader, window.grid.pane_ms)
-        has_base, value, at_ms, count = reader.take(_BASE)
-        self.base = Smoothed(value, at_ms) if has_base else None
+        kind, rps, at_ms, count = reader.take(_BASE)
+        (evidence_s,) = reader.take(_EVIDENCE) if kind == _BASE_WITH_EVIDENCE else (_BARE_EVIDENCE_S,)
+        self.base = None if kind == _NO_BASE else Level(rps, evidence_s, at_ms)
         for _ in range(count):
             start = reader.at
             index, offered, rejected, retries, source_ms = reader.take(_PANE)

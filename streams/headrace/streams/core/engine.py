@@ -19,12 +19,14 @@
 import struct
 from dataclasses import replace
 
+from headrace.schemas.series import TbotKind
 from headrace.schemas.signals import EngineSignals, EngineStatus, Health, Metric, Vantage
 from headrace.schemas.state import EngineState, Invalid
 from headrace.streams.core import packing
 from headrace.streams.core.differencing.spread import distribution
 from headrace.streams.core.engine_pane import EnginePane, read_pane
 from headrace.streams.core.engine_telling import engine_state
+from headrace.streams.core.held import SERIES_TBOT_KINDS
 from headrace.streams.core.ledger import Gain, Ledger
 from headrace.streams.core.mapping.reading import DURATIONS, Identity
 from headrace.streams.core.panes import PaneGrid
@@ -36,6 +38,7 @@ from headrace.streams.settings import StreamsSettings
 MAX_ENTRY_BYTES = 2 * 1024 * 1024
 """Most bytes of entries in one engine's panes: with all the rest, a state is far below its topic's limit."""
 _NO_STATUS = EngineStatus(Health.UNKNOWN, None, None, None, None, None, None)
+_STATUS_FIELDS = 7
 _KEPT_APART = (Vantage.GATEWAY, Vantage.CLIENT)
 _STATUS = struct.Struct("<qBHH")  # end of the status's period, series dropped, number of series, number of panes
 
@@ -54,6 +57,7 @@ class EngineAccumulator:
         self.period_ms: int | None = None
         self.entry_bytes = 0
         self.ledger: Ledger | None = None
+        self.tbot_kinds: dict[str, TbotKind] = {}
 
     @property
     def series(self) -> list[Series]:
@@ -153,18 +157,28 @@ class EngineAccumulator:
 
     def gain(self, gain: Gain) -> None:
         """Count what happened between two readings: in the pane where it ended, covering the time in between."""
-        (reading, model, delta), grid = gain, self.window.grid
+        delta, grid = gain.delta, self.window.grid
         if delta.to_ms > delta.from_ms:
             self._cover(delta.from_ms, delta.to_ms)
             self.period_ms = delta.to_ms - delta.from_ms
-        metric, histogram = DURATIONS.get(reading.field), delta.histogram
+        metric, histogram = DURATIONS.get(gain.reading.field), delta.histogram
         if metric is None or histogram is None or not histogram.observations or histogram.total is None:
             return
-        entry = Entry.of(distribution(model, metric, histogram))
-        name = model, metric
-        number = self._numbered(name, self._idle({name}, name not in self.roster))
+        if gain.entry is None:
+            gain.entry = Entry.of(distribution(gain.model, metric, histogram))
+        name = gain.model, metric
+        number = self._numbered(name, [] if name in self.roster else self._idle({name}, 1))
+        if metric is Metric.TBOT:
+            self._note_kind(gain)
         if number is not None:
-            self._enter(self._pane(grid.index(delta.to_ms)), number, entry)
+            self._enter(self._pane(grid.index(delta.to_ms)), number, gain.entry)
+
+    def _note_kind(self, gain: Gain) -> None:
+        kind = SERIES_TBOT_KINDS.get(gain.reading.tbot_kind)
+        if kind is None:
+            self.tbot_kinds.pop(gain.model, None)
+        else:
+            self.tbot_kinds[gain.model] = kind
 
     def _close(self) -> None:
         window = self.window
@@ -180,7 +194,8 @@ class EngineAccumulator:
         if self.ledger is None:
             return engine_state(self, panes, None)
         status = self.status
-        packed = self.ledger.pack([*(getattr(status, name) for name in status.__slots__), self.period_ms])
+        own = [getattr(status, name) for name in status.__slots__]
+        packed = self.ledger.pack([*own, self.period_ms, sorted(self.tbot_kinds.items())])
         book, gains = self.ledger.told()
         told = self._copy() if gains else self
         for gain in gains:
@@ -196,6 +211,7 @@ class EngineAccumulator:
         copy.roster = self.roster.copy()
         copy.status, copy.status_end_ms = self.status, self.status_end_ms
         copy.dropped, copy.period_ms, copy.ledger = self.dropped, self.period_ms, self.ledger
+        copy.tbot_kinds = dict(self.tbot_kinds)
         return copy
 
     def _cover(self, start_ms: int, end_ms: int) -> None:
@@ -302,8 +318,10 @@ class EngineAccumulator:
             return
         try:
             self.ledger, own = Ledger.read(packed)
-            *status, period_ms = own
+            status, (period_ms, *kinds) = own[:_STATUS_FIELDS], own[_STATUS_FIELDS:]
             self.status, self.period_ms = EngineStatus(Health(status[0]), *status[1:]), period_ms
+            # Older builds knew of no kinds.
+            self.tbot_kinds = {model: TbotKind(kind) for model, kind in (kinds[0] if kinds else ())}
         except packing.UNREADABLE:
             self.ledger = None
 

@@ -4,7 +4,8 @@ from itertools import starmap
 from operator import attrgetter
 from typing import Protocol
 
-from headrace.schemas.signals import EngineStatus
+from headrace.schemas.series import TbotKind
+from headrace.schemas.signals import EngineStatus, Metric
 from headrace.schemas.state import EngineState, Invalid, LatencyState
 from headrace.streams.core.completions import finished_rps
 from headrace.streams.core.differencing.book import SeriesBook
@@ -41,6 +42,7 @@ class Folded(Protocol):
     dropped: bool
     period_ms: int | None
     ledger: Ledger | None
+    tbot_kinds: dict[str, TbotKind]
 
     @property
     def series(self) -> list[Series]:
@@ -102,7 +104,8 @@ def _latencies(of: Folded, panes: list[tuple[int, EnginePane]]) -> tuple[Latency
         at_ms = min(of.window.grid.end_ms(index), watermark_ms)
         for number, entry in pane.entries.items():
             smoothed[number] = smoothed_by(smoothed[number], entry, at_ms, of.settings)
-    found = list(starmap(latency_of, zip(series, entries, smoothed, strict=True)))
+    kinds = [of.tbot_kinds.get(one.model) if one.metric is Metric.TBOT else None for one in series]
+    found = list(starmap(latency_of, zip(series, entries, smoothed, kinds, strict=True)))
     found.sort(key=_MODEL_AND_METRIC)
     return tuple(found)
 

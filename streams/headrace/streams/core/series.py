@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from headrace.schemas.histogram import BUCKETS, MIN_INDEX, bucket_middle
+from headrace.schemas.series import TbotKind
 from headrace.schemas.signals import Distribution, Metric
 from headrace.schemas.state import LatencyState
 from headrace.streams.core.packing import DTYPES, Counts, Reader, pack_counts, view_counts
@@ -171,7 +172,9 @@ def smoothed_by(before: Smoothed | None, entry: Entry, at_ms: int, settings: Str
     return smooth(before, entry.sum_s / entry.observations, at_ms, settings.tau_bad_ms, settings.tau_good_ms)
 
 
-def latency_of(series: Series, entries: list[Entry], smoothed: Smoothed | None) -> LatencyState:
+def latency_of(
+    series: Series, entries: list[Entry], smoothed: Smoothed | None, tbot_kind: TbotKind | None = None
+) -> LatencyState:
     """Give what a state says of a series whose entries these are, oldest pane first."""
     count, sum_s = 0, 0.0
     low, high = math.inf, 0.0
@@ -198,6 +201,7 @@ def latency_of(series: Series, entries: list[Entry], smoothed: Smoothed | None) 
         p50_s=p50,
         p95_s=p95,
         p99_s=p99,
+        tbot_kind=tbot_kind,
     )
 
 

@@ -11,8 +11,8 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, cast
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, cast
 
 import msgpack  # type: ignore[import-untyped]  # msgpack ships no types
 
@@ -78,15 +78,28 @@ class Tally:
     folded: int = 0
 
 
-@dataclass(slots=True)
-class _Speaker:
+class _Speaker(NamedTuple):
     alias: int
     time_ms: int
 
 
+class _Step(NamedTuple):
+    """A difference that was taken: of which reading, from which level, knowing what, and what came of it."""
+
+    reading: Reading
+    level: Level | None
+    known: Known
+    following: Level | None
+    outcome: Outcome
+
+
 @dataclass(slots=True)
 class SeriesBook:
-    """The series of one engine. Folded in place by `take`."""
+    """The series of one engine. Folded in place by `take`.
+
+    A fork shares `steps` with the book that it came from: a difference that the fork took is not taken a second time,
+    where the book later stands as the fork did. It is forgotten when the book itself takes the reading.
+    """
 
     max_series: int = DEFAULT_MAX_SERIES
     max_models: int = DEFAULT_MAX_MODELS
@@ -99,6 +112,8 @@ class SeriesBook:
     _speakers: dict[int, _Speaker] = field(default_factory=dict[int, _Speaker])
     _models: set[str] = field(default_factory=set[str])
     _forgot_ms: int | None = None
+    _steps: dict[int, _Step] = field(default_factory=dict[int, _Step])
+    _is_fork: bool = False
 
     def take(self, reading: Reading) -> BookOutcome:
         """Fold one reading and say what it tells."""
@@ -152,7 +167,7 @@ class SeriesBook:
             return difference(None, reading)[1]
         name = _name(reading)
         known = Known(self._since.get(reading.identity.instance), self._rates.get(name))
-        following, outcome = difference(level, reading, known)
+        following, outcome = self._difference(level, reading, known)
         if following is not None:
             self.levels[reading.series] = following
         if isinstance(outcome, Missing):
@@ -165,6 +180,16 @@ class SeriesBook:
             self._rates[name] = following.rate
         return outcome
 
+    def _difference(self, level: Level | None, reading: Reading, known: Known) -> tuple[Level | None, Outcome]:
+        steps, at = self._steps, id(reading)
+        step = steps.get(at) if self._is_fork else steps.pop(at, None)
+        if step is not None and step.reading is reading and step.level is level and step.known == known:
+            return step.following, step.outcome
+        following, outcome = difference(level, reading, known)
+        if self._is_fork:
+            steps[at] = _Step(reading, level, known, following, outcome)
+        return following, outcome
+
     def _speaks(self, reading: Reading) -> Superseded | None:
         """Give who speaks in the reading's stead, or None and note that it speaks itself."""
         alias, time_ms = reading.alias, reading.time_ms
@@ -172,14 +197,15 @@ class SeriesBook:
         if speaker is None:
             self._speakers[reading.slot] = _Speaker(alias, time_ms)
         elif alias == speaker.alias:
-            speaker.time_ms = max(speaker.time_ms, time_ms)
+            if time_ms > speaker.time_ms:
+                self._speakers[reading.slot] = _Speaker(alias, time_ms)
         elif alias > speaker.alias and time_ms <= speaker.time_ms + ALIAS_HOLD_MS:
             return Superseded(speaker.alias)
         elif time_ms + ALIAS_HOLD_MS < speaker.time_ms:
             # A preferred name out of the past does not take the word back.
             return Superseded(speaker.alias)
         else:
-            speaker.alias, speaker.time_ms = alias, time_ms
+            self._speakers[reading.slot] = _Speaker(alias, time_ms)
         return None
 
     def _forget(self) -> bool:
@@ -212,18 +238,30 @@ class SeriesBook:
             case _:
                 pass
 
-    def fork(self) -> "SeriesBook":
-        """Give a copy that is folded on without changing this one."""
-        return replace(
-            self,
-            levels=dict(self.levels),
-            gauges=dict(self.gauges),
-            tally=replace(self.tally),
-            _since=dict(self._since),
-            _rates=dict(self._rates),
-            _speakers={slot: _Speaker(each.alias, each.time_ms) for slot, each in self._speakers.items()},
-            _models=set(self._models),
+    def fork(self, *, remembers: bool = True) -> "SeriesBook":
+        """Give a copy that is folded on without changing this one; `remembers`: readings it takes come here later."""
+        tally = self.tally
+        return SeriesBook(
+            self.max_series,
+            self.max_models,
+            dict(self.levels),
+            dict(self.gauges),
+            Tally(tally.resets, tally.out_of_order, tally.duplicates, tally.missing, tally.folded),
+            self.newest_ms,
+            dict(self._since),
+            dict(self._rates),
+            dict(self._speakers),
+            set(self._models),
+            self._forgot_ms,
+            self._steps if remembers else {},
+            _is_fork=True,
         )
+
+    def adopt(self) -> "SeriesBook":
+        """Give a fork as the book itself: all that it took is final."""
+        self._steps.clear()
+        self._is_fork = False
+        return self
 
     def pack(self) -> bytes:
         """Give the book as bytes: the same readings in the same order give the same bytes."""
@@ -240,10 +278,7 @@ class SeriesBook:
                     [list(each) for each in bounds],
                     levels,
                     [[slot, *self.gauges[slot]] for slot in sorted(self.gauges)],
-                    [
-                        [slot, self._speakers[slot].alias, self._speakers[slot].time_ms]
-                        for slot in sorted(self._speakers)
-                    ],
+                    [[slot, *self._speakers[slot]] for slot in sorted(self._speakers)],
                     sorted(self._since.items()),
                     sorted(self._rates.items()),
                     sorted(self._models),

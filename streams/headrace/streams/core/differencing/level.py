@@ -15,7 +15,7 @@ engine's place would else turn a life's count into one period's.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from headrace.streams.core.decode.contract import Explicit, Exponential, Temporality
 from headrace.streams.core.differencing.subtract import Fell, subtract
@@ -88,8 +88,7 @@ class Missing:
 Outcome = Delta | Baseline | OutOfOrder | Duplicate | Missing
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What is known besides the series itself: since when its engine is watched, and a rate to hold a first one to."""
 
     since_ms: int | None = None

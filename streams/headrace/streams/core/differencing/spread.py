@@ -43,8 +43,15 @@ def distribution(model: str, metric: Metric, histogram: Explicit | Exponential) 
         max_s=_extreme(histogram.high),
         zero_count=zeros,
         first_bucket=first,
-        bucket_counts=tuple(counts.get(i, 0) for i in range(first, last + 1)),
+        bucket_counts=_dense(counts, first, last),
     )
+
+
+def _dense(counts: dict[int, int], first: int, last: int) -> tuple[int, ...]:
+    found = [0] * (last - first + 1)
+    for at, count in counts.items():
+        found[at - first] = count
+    return tuple(found)
 
 
 def quantile(q: float, histogram: Explicit) -> float | None:
@@ -125,7 +132,7 @@ def _place(counts: dict[int, int], count: int, shares: _Shares) -> None:
         counts[first + i] = counts.get(first + i, 0) + whole
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=8_192)
 def _placed(count: int, lower: float, upper: float) -> tuple[tuple[int, int], ...]:
     """Give (fixed bucket, observations). A source's bounds are few and counts of a period small: they come again."""
     first, parts = _shares(lower, upper)
