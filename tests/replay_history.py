@@ -156,9 +156,10 @@ class Run:
             parts += writers.close()
             findings += writers.findings()
             assert role
-        whole = Span(START_MS, self.now_ms)
         count = self.version if ticks is None else ticks
-        write_manifest(folder, Manifest(span or whole, count, TOPICS, tuple(parts), tuple(findings)))
+        write_manifest(
+            folder, Manifest(span or Span(START_MS, self.now_ms), count, TOPICS, tuple(parts), tuple(findings))
+        )
         return folder
 
 

@@ -165,7 +165,7 @@ def _demand(
         for m, model in enumerate(models):
             rps = mean * rates[model][second // 600 % len(rates[model])]
             drawn: Ints = rng.poisson(rps * shares[m])
-            for region, offered in zip(REGIONS, drawn.tolist(), strict=True):
+            for region, offered in zip(REGIONS, map(int, drawn), strict=True):
                 told = Demand(region, model, "default", "gateway", start, start + 1000, offered, 0, 0)
                 yield start + 1000 + LATE_MS, told.key, encode(told)
 

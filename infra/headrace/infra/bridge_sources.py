@@ -26,7 +26,7 @@ def read_sources(settings: BridgeSettings, registry: SchemaSource | None = None)
     found: list[Source] = []
     for name, source in settings.sources.items():
         try:
-            found.append(Source(name, source.topic, _translator(source, registry)))
+            found.append(Source(name, source.topic, source_translator(source, registry)))
         except InvalidInputError as error:
             problems += [f"bridge.sources.{name}: {problem}" for problem in error.problems]
     if not settings.sources:
@@ -53,7 +53,12 @@ def read_mapping(path: Path) -> TelemetryMapping:
     return parse_mapping(document, str(path))
 
 
-def _translator(source: SourceSettings, registry: SchemaSource | None) -> Translator:
+def source_translator(source: SourceSettings, registry: SchemaSource | None) -> Translator:
+    """Make one source's mapping and carrier ready.
+
+    Raises:
+        InvalidInputError: the mapping cannot be read or is none, or there is no carrier.
+    """
     mapping = load_preset(source.preset) if source.preset else read_mapping(Path(source.mapping))
     if source.vantage:
         mapping = replace(mapping, vantage=Vantage(source.vantage))

@@ -4,7 +4,7 @@
 --dir DIR                              a folder; it has its own range
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +17,7 @@ from headrace.infra.weights_tail.since import parse_since
 from headrace.replay.core.history import Span
 from headrace.replay.sources.export import Exporter
 from headrace.replay.sources.manifest import Manifest
+from headrace.schemas.codec import SchemaSource
 from headrace.schemas.errors import InvalidInputError
 from headrace.solver.clocks import wall_clock_ms
 
@@ -47,8 +48,10 @@ def _instant(text: str, flag: str, now_ms: int) -> int:
         raise InvalidInputError("range", (problem,)) from None
 
 
-def export_to(config: Config, span: Span, folder: Path) -> Manifest:
+def export_to(config: Config, span: Span, folder: Path, topics: Sequence[str] = ()) -> Manifest:
     """Write a range into a folder, telling on a terminal what is being read.
+
+    Topics of the team's own are in it where the bridge reads them, and where `topics` names them.
 
     Raises:
         UnreachableError: the broker does not answer.
@@ -56,11 +59,14 @@ def export_to(config: Config, span: Span, folder: Path) -> Manifest:
     """
     require_topics(config.kafka, ())
     with told_on_terminal() as told:
-        return Exporter(config.kafka, config.topics, span, folder, told).export()
+        foreign = [source.topic for source in config.bridge.sources.values()]
+        return Exporter(config.kafka, config.topics, span, folder, told, [*foreign, *topics]).export()
 
 
 @contextmanager
-def history_folder(config: Config, folder: Path | None, from_text: str | None, to_text: str | None) -> Generator[Path]:
+def history_folder(
+    config: Config, folder: Path | None, from_text: str | None, to_text: str | None, topics: Sequence[str] = ()
+) -> Generator[Path]:
     """Give the folder to read: the one that is named, or one that lasts as long as the command.
 
     Raises:
@@ -74,8 +80,17 @@ def history_folder(config: Config, folder: Path | None, from_text: str | None, t
         return
     span = parse_range(from_text or "", to_text)
     with TemporaryDirectory(prefix="headrace-history-") as made:
-        export_to(config, span, Path(made))
+        export_to(config, span, Path(made), topics)
         yield Path(made)
+
+
+def registry_of(config: Config) -> SchemaSource | None:
+    """Give what looks up schemas of Confluent framing; None where no registry is configured."""
+    if not config.registry.url:
+        return None
+    from headrace.schemas.bus.registry import Registry  # noqa: PLC0415 - of an extra
+
+    return Registry(config.registry)
 
 
 @contextmanager

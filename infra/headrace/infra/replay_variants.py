@@ -9,7 +9,7 @@ Each variant begins from the settings that were recorded; where history does not
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import click
 import orjson
 
 from headrace.infra.config import Config
+from headrace.infra.replay_range import registry_of
 from headrace.infra.stopping import stop_on_signals
 from headrace.replay.core.history import HistoryError
 from headrace.replay.core.variant import RECORDED, Variant, parse_variants
@@ -34,19 +35,26 @@ from headrace.schemas.topics import SHADOW
 from headrace.solver.glop import Glop
 
 INTERRUPTED = 130
+ANEW = "recorded-anew"
+"""The recorded policy over signals that are folded anew, beside what was recorded."""
 TOLD = 4
 """Numbers of a variant that are told in a line; all of them are in the report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a command was asked for. `given` are overrides for every variant, `solver.NAME=VALUE`."""
+    """What a command was asked for.
+
+    `given` are overrides for every variant, `solver.NAME=VALUE`; `mapped` is the history with the team's own telemetry
+    translated anew, which the variants then fold.
+    """
 
     policies: tuple[str, ...]
     given: tuple[str, ...]
     out: Path
     processes: int
     from_signals: bool = False
+    mapped: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +79,14 @@ def compared(asked: Asked, folder: Path, config: Config) -> Result:
         raise InvalidInputError("variants", ("give at least one --policy, such as lp or proportional:k=0.1",))
     variants = parse_variants(asked.policies, asked.given, base)
     _see_out(asked.out, variants)
-    measured = measured_in(history)
-    streams = config.streams if asked.from_signals or not history.ticks else None
-    jobs = [Job(folder, RECORDED, None, base, asked.out, measured)] if history.ticks else []
+    registry = registry_of(config)
+    measured = measured_in(history, registry)
+    anew = asked.from_signals or asked.mapped is not None
+    streams = config.streams if anew or not history.ticks else None
+    jobs = [Job(folder, RECORDED, None, base, asked.out, measured, registry=registry)] if history.ticks else []
+    variants = tuple(replace(v, name=ANEW) if v.name == RECORDED and anew and jobs else v for v in variants)
     jobs += [
-        Job(folder, v.name, v, base, asked.out, measured, streams=streams)
+        Job(asked.mapped or folder, v.name, v, base, asked.out, measured, streams=streams, registry=registry)
         for v in variants
         if v.name != RECORDED or not jobs
     ]
@@ -93,10 +104,11 @@ def compared_with_shadow(asked: Asked, folder: Path, config: Config) -> Result:
         raise HistoryError("no shadow was recorded in this range: `headrace solver --shadow POLICY` writes one")
     base = recorded_settings(history) or config.solver
     _see_out(asked.out, ())
-    measured = measured_in(history)
+    registry = registry_of(config)
+    measured = measured_in(history, registry)
     jobs = [
-        Job(folder, RECORDED, None, base, asked.out, measured),
-        Job(folder, "shadow", None, base, asked.out, measured, SHADOW),
+        Job(folder, RECORDED, None, base, asked.out, measured, registry=registry),
+        Job(folder, "shadow", None, base, asked.out, measured, SHADOW, registry=registry),
     ]
     return _run(asked, history, jobs, measured)
 
@@ -161,7 +173,11 @@ def _run(asked: Asked, history: HistoryFolder, jobs: Sequence[Job], measured: Me
 def _origin(history: HistoryFolder, asked: Asked, *, complete: bool) -> Origin:
     span = f"{instant(history.span.from_ms)} to {instant(history.span.to_ms)}"
     source = "signals, folded anew" if asked.from_signals else "recorded ticks, at their recorded offsets and times"
-    notes = tuple(str(finding) for finding in history.findings)
+    findings = history.findings
+    if asked.mapped is not None:
+        source = "your telemetry, translated by another mapping and folded anew"
+        findings = (*findings, *HistoryFolder(asked.mapped).findings)
+    notes = tuple(dict.fromkeys(str(finding) for finding in findings))
     return Origin(f"Replay of {span}", source, closed_loop=False, notes=notes, complete=complete)
 
 

@@ -21,13 +21,24 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, file_okay=False),
     help="A folder that is empty or new.",
 )
+@click.option("--topic", "topics", multiple=True, metavar="NAME", help="A topic of your own too, for `--mapping`.")
 @click.option("--parquet", is_flag=True, help="Write *.parquet beside: records as columns, for notebooks.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @config_options
-def command(*, from_text: str, to_text: str | None, out: Path, parquet: bool, as_json: bool, config: Config) -> None:
+def command(
+    *,
+    from_text: str,
+    to_text: str | None,
+    out: Path,
+    topics: tuple[str, ...],
+    parquet: bool,
+    as_json: bool,
+    config: Config,
+) -> None:
     """Write signals, states, fleet, decisions and snapshots of a range into Avro files, one a partition.
 
-    The folder stands on its own: with what stood when the range began. Times are UTC unless they say otherwise.
+    The folder stands on its own: with what stood when the range began, and what the bridge read in it. Times are UTC
+    unless they say otherwise.
 
     \b
     headrace export --from 2h --out monday
@@ -37,7 +48,7 @@ def command(*, from_text: str, to_text: str | None, out: Path, parquet: bool, as
     from headrace.replay.sources.export import counts
     from headrace.replay.sources.manifest import plain_finding
 
-    manifest = export_to(config, parse_range(from_text, to_text), out)
+    manifest = export_to(config, parse_range(from_text, to_text), out, topics)
     if parquet:
         from headrace.replay.sources.parquet import write_parquet
 

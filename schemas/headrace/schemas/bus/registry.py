@@ -49,6 +49,10 @@ class Registry:
         self._found: dict[str, AvroSchema] = {}
         self._unknown: dict[str, float] = {}
 
+    def __reduce__(self) -> tuple[type["Registry"], tuple[RegistrySettings]]:
+        """Travel to another process as a registry that has not been asked yet."""
+        return Registry, (self._settings,)
+
     def by_id(self, schema_id: int) -> AvroSchema | None:
         """Give the schema with this registry id, or None where the registry has none.
 

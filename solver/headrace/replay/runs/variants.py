@@ -137,9 +137,9 @@ def recorded_settings(history: HistoryFolder) -> SolverSettings | None:
     return None
 
 
-def measured_in(history: HistoryFolder) -> MeasuredFleet:
+def measured_in(history: HistoryFolder, registry: SchemaSource | None = None) -> MeasuredFleet:
     """Give what the engines' states of the range show of the fleet."""
-    return measured_fleet(_engine_states(history))
+    return measured_fleet(_engine_states(history, registry))
 
 
 def folder_name(name: str) -> str:
@@ -147,11 +147,11 @@ def folder_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._=-]+", "_", name)
 
 
-def _engine_states(history: HistoryFolder) -> Iterator[EngineState]:
+def _engine_states(history: HistoryFolder, registry: SchemaSource | None) -> Iterator[EngineState]:
     for place in history.places(STATE_ENGINE):
         for record in history.read(place):
             if record.timestamp_ms in history.span and record.value is not None:
-                state = decode(EngineState, record.value, record.headers)
+                state = decode(EngineState, record.value, record.headers, registry)
                 if not isinstance(state, Rejected):
                     yield state
 

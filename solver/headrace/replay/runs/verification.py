@@ -109,7 +109,7 @@ def verify_folder(
         processes: at most so many beside each other; the result is the same.
         told: hears how many more ticks are done.
         asked: says whether to stop early.
-        registry: looks up schemas of Confluent framing; where one is given, it must be picklable or `processes` 1.
+        registry: looks up schemas of Confluent framing; must be picklable where there are several processes.
 
     Raises:
         HistoryError: the folder holds no history, or a file of it is damaged.

@@ -2,7 +2,7 @@
 
     snapshots, decisions   from the last keyframe before the range to its end
     inputs of the solver   newest record of each key below the first tick's offsets, then all up to the last tick's
-    signals                of the range, by their timestamps
+    signals, foreign       of the range, by their timestamps
 
 Bounded: one record a key of the input topics is held, and one block a file. Inputs are read from their beginning, since
 the newest record of a silent engine may lie anywhere.
@@ -17,7 +17,7 @@ from headrace.replay.core.history import Finding, Found, HistoryError, Span
 from headrace.replay.sources.bounds import Base, Bounds
 from headrace.replay.sources.folder import TRANSACTIONAL
 from headrace.replay.sources.kafka_range import KafkaRange, NoTopicError
-from headrace.replay.sources.manifest import Manifest, Part, write_manifest
+from headrace.replay.sources.manifest import FOREIGN, Manifest, Part, write_manifest
 from headrace.replay.sources.writers import Writers
 from headrace.schemas.assembly import Assembled, SnapshotAssembler
 from headrace.schemas.bus.clients import consumer_options
@@ -46,8 +46,17 @@ Told = Callable[[str, int], None]
 class Exporter:
     """Writes one folder. Use once."""
 
-    def __init__(self, kafka: KafkaSettings, topics: TopicSettings, span: Span, folder: Path, told: Told) -> None:
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        topics: TopicSettings,
+        span: Span,
+        folder: Path,
+        told: Told,
+        foreign: Sequence[str] = (),
+    ) -> None:
         self._kafka = kafka
+        self._foreign = tuple(dict.fromkeys(foreign))
         self._settings = topics
         self._topics = topic_table(topics)
         self._span = span
@@ -72,9 +81,11 @@ class Exporter:
         try:
             for role in EXPORTED:
                 self._one(self._topics[role])
+            for name in self._foreign:
+                self._one(foreign_topic(name))
         finally:
             self._client.close()
-        if not self._bounds.ticks and not any(part.records for part in self._parts if part.role in STATE_OF):
+        if not self._bounds.ticks and not any(part.records for part in self._parts if _is_told(part)):
             raise HistoryError("nothing was recorded in this range: neither a signal nor a snapshot; is it in UTC?")
         if not self._bounds.ticks:
             said = "no snapshot was published in the range: there is nothing to verify"
@@ -180,6 +191,15 @@ class _Watch:
             if not isinstance(decoded, Rejected) and decoded.tick_ms in self._bounds.span:
                 self._bounds.add(decoded)
                 self.ticks += 1
+
+
+def foreign_topic(name: str) -> Topic:
+    """Give a topic of the team's own as a topic of history."""
+    return Topic(FOREIGN + name, name, "", bytes, 1, 1, {"cleanup.policy": "delete"})
+
+
+def _is_told(part: Part) -> bool:
+    return part.role in STATE_OF or part.role.startswith(FOREIGN)
 
 
 def counts(parts: Sequence[Part]) -> dict[str, int]:

@@ -7,7 +7,7 @@ from headrace.replay.core.columnar.batch import Batch
 from headrace.replay.core.continuity import Continuity
 from headrace.replay.core.history import DamagedError, Finding, Place, Span
 from headrace.replay.sources.container import read_batches, read_container
-from headrace.replay.sources.manifest import Part, read_manifest
+from headrace.replay.sources.manifest import FOREIGN, Manifest, Part, read_manifest
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import DECISIONS, SHADOW, SNAPSHOTS, Topic, topic_table
 
@@ -27,7 +27,7 @@ class HistoryFolder:
         self._manifest = read_manifest(folder)
         self._topics = topic_table(self._manifest.topics)
         self._parts: dict[Place, Part] = {
-            (self._topics[part.role].name, part.partition): part for part in self._manifest.parts
+            (self._name(part.role), part.partition): part for part in self._manifest.parts
         }
         self._watched: dict[Place, Continuity] = {}
 
@@ -52,6 +52,17 @@ class HistoryFolder:
         read = [finding for _, watched in sorted(self._watched.items()) for finding in watched.findings()]
         return tuple(dict.fromkeys((*self._manifest.findings, *read)))
 
+    @property
+    def manifest(self) -> Manifest:
+        """What the folder says that it holds."""
+        return self._manifest
+
+    @property
+    def foreign(self) -> tuple[str, ...]:
+        """The topics of the team's own that it holds, by their full names."""
+        roles = {part.role for part in self._manifest.parts if part.role.startswith(FOREIGN)}
+        return tuple(sorted(role.removeprefix(FOREIGN) for role in roles))
+
     def places(self, role: str) -> tuple[Place, ...]:
         """Give the partitions of a role that hold records."""
         return tuple(sorted(place for place, part in self._parts.items() if part.role == role and part.records))
@@ -72,10 +83,13 @@ class HistoryFolder:
 
     def _watch(self, place: Place) -> Continuity:
         part = self._parts[place]
-        topic = self._topics[part.role]
-        watched = Continuity(place, compacted=topic.compacted, transactional=part.role in TRANSACTIONAL)
+        compacted = not part.role.startswith(FOREIGN) and self._topics[part.role].compacted
+        watched = Continuity(place, compacted=compacted, transactional=part.role in TRANSACTIONAL)
         self._watched[place] = watched
         return watched
+
+    def _name(self, role: str) -> str:
+        return role.removeprefix(FOREIGN) if role.startswith(FOREIGN) else self._topics[role].name
 
 
 def _whole(records: Iterator[RawRecord], part: Part, folder: Path) -> Iterator[RawRecord]:

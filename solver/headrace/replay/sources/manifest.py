@@ -19,9 +19,16 @@ FORMAT = "headrace.history/1"
 FILE = "manifest.json"
 
 
+FOREIGN = "foreign/"
+"""Begins the role of a topic of the team's own; its name follows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One partition's file. Offsets are those of its first record and after its last; both 0 where it is empty."""
+    """One partition's file. Offsets are those of its first record and after its last; both 0 where it is empty.
+
+    `role` is that of one of our topics, or `foreign/` and the full name of one of the team's own.
+    """
 
     role: str
     partition: int
@@ -67,6 +74,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         ],
         "findings": [plain_finding(each) for each in manifest.findings],
     }
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / FILE).write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
 
 

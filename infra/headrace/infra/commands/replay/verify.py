@@ -43,12 +43,12 @@ def command(
     headrace replay verify --from 24h --to 1h --junit verify.xml
     headrace replay verify --dir monday --json
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
-    from headrace.infra.replay_range import history_folder
+    from headrace.infra.replay_range import history_folder, registry_of
     from headrace.replay.runs.verification_text import as_json as json_of
     from headrace.replay.runs.verification_text import as_junit, as_lines
 
     with history_folder(config, folder, from_text, to_text) as found:
-        result = _verified(found, processes, _registry(config))
+        result = _verified(found, processes, registry_of(config))
     if junit is not None:
         junit.write_bytes(as_junit(result))
     if as_json:
@@ -68,12 +68,4 @@ def _verified(folder: Path, processes: int, registry: "SchemaSource | None") -> 
     asked = stop_on_signals()
     ticks = HistoryFolder(folder).ticks
     with click.progressbar(length=ticks, label="verifying", file=sys.stderr) as bar:
-        return verify_folder(folder, 1 if registry is not None else processes, bar.update, asked, registry)
-
-
-def _registry(config: Config) -> "SchemaSource | None":
-    if not config.registry.url:
-        return None
-    from headrace.schemas.bus.registry import Registry
-
-    return Registry(config.registry)
+        return verify_folder(folder, processes, bar.update, asked, registry)
