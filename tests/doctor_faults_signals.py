@@ -199,7 +199,7 @@ SIGNALS: tuple[Planted, ...] = (
         "engines",
         W,
         "NO_READY_REPLICA: engine-b",
-        "headrace drain engine-b",
+        "headrace fleet remove engine-b",
     ),
     Planted(
         "states that are behind their signals",

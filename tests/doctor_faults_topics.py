@@ -196,7 +196,7 @@ TOPICS: tuple[Planted, ...] = (
         "telemetry",
         F,
         "is 10 min old; at most",
-        "kafka-console-consumer --topic team.metrics",
+        "--topic team.metrics --max-messages 1",
         "picture",
     ),
     Planted(

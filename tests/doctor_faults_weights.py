@@ -144,7 +144,7 @@ WRITTEN: tuple[Planted, ...] = (
         "profiles",
         W,
         "profile p-new of 1 engine is not published: engine-b",
-        "--profile-id p-new",
+        "headrace profile fit load.csv",
     ),
     Planted(
         "a profile that fits badly",

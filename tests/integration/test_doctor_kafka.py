@@ -4,10 +4,16 @@ Several are planted into one system, where they touch different things: a doctor
 itself is the only thing found is shown without a broker.
 """
 
+import json
+import shlex
+import socket
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from confluent_kafka.cimpl import NewTopic
 
 from conftest import fresh_topics
 from doctor_broker import config_for, create_topics, examined, publish
@@ -15,10 +21,14 @@ from doctor_faults import PLANTED
 from doctor_planted import Planted
 from doctor_system import healthy_at
 from headrace.infra.brokers.contract import Broker
+from headrace.infra.cli import headrace
 from headrace.infra.config import Config
 from headrace.infra.doctor.core.diagnosis import Report
 from headrace.infra.doctor.gather.gather import setup_of
+from headrace.schemas.bus.clients import admin_client
+from headrace.schemas.bus.publisher import Published, Publisher
 from headrace.solver.clocks import wall_clock_ms
+from telemetry_inputs import records
 
 pytestmark = pytest.mark.embedded
 
@@ -92,3 +102,48 @@ def test_a_planted_fault_is_found_on_a_broker_with_its_mend(
     assert len(found) == 1, [each.sentence for each in report.findings if each.check == planted.check]
     assert found[0].severity is planted.severity
     assert any(here(planted.mend) in command for command in found[0].mend)
+
+
+def test_a_broker_that_takes_connections_and_says_nothing_is_a_finding_within_the_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        done = CliRunner().invoke(headrace, ("doctor", "--bootstrap", address, "--timeout", "1"))
+    assert done.exit_code == 2
+    assert done.stdout.startswith(f"FAULT    brokers: {address} does not answer: ")
+    assert done.stdout.endswith("1 fault\n")
+
+
+@pytest.fixture
+def team_topic(embedded_broker: Broker) -> str:
+    """A topic of a team's own with what a Telegraf writes of vLLM, dated now."""
+    name, admin = fresh_topics().prefix + "metrics", admin_client(embedded_broker.kafka)
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result(timeout=60)
+    publisher = Publisher(embedded_broker.kafka)
+    for record in records("telegraf_json"):
+        assert publisher.publish(name, record.key, record.value, wall_clock_ms()) == Published()
+    assert publisher.close(30.0) == 0
+    return name
+
+
+def test_a_mapping_that_matches_nothing_is_mended_by_the_one_that_map_init_proposes(
+    embedded_broker: Broker, team_topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("headrace.toml").write_text(
+        f"[kafka]\nbootstrap_servers = '{embedded_broker.kafka.bootstrap_servers}'\nbroker = 'embedded'\n"
+        f"[bridge.sources.team]\ntopic = '{team_topic}'\npreset = 'tgi'\ncarrier = 'telegraf_json'\n"
+    )
+    before = CliRunner().invoke(headrace, ("doctor", "--only", "telemetry", "--json"))
+    (found,) = json.loads(before.stdout)["findings"]
+    assert found["sentence"].startswith("bridge.sources.team: its mapping tgi matches nothing in ")
+    test, init = found["mend"]
+    assert CliRunner().invoke(headrace, shlex.split(test)[1:]).exit_code == 1
+    assert CliRunner().invoke(headrace, shlex.split(init)[1:]).exit_code == 0
+    sets = ("--set", "bridge.sources.team.mapping=mapping.yaml", "--set", "bridge.sources.team.preset=")
+    after = CliRunner().invoke(headrace, ("doctor", "--only", "telemetry", "--json", *sets))
+    (seldom,) = json.loads(after.stdout)["findings"]  # it fits; what is left is that it is scraped every 15 s
+    (solver,) = seldom["mend"]
+    assert solver.startswith("headrace solver ")
+    assert solver.endswith("--set solver.expired_after_ms=45000")
+    longer = ("--set", "solver.expired_after_ms=45000")
+    assert CliRunner().invoke(headrace, ("doctor", "--only", "telemetry", *sets, *longer)).exit_code == 0

@@ -1,11 +1,15 @@
 """The order of findings, what each command is given, which checks run, and what is printed."""
 
+from contextlib import suppress
 from dataclasses import replace
 
+import click
 import pytest
 
 from doctor_faults import PLANTED
+from doctor_planted import Planted
 from doctor_system import NOW_MS, System, healthy
+from headrace.infra.doctor.command_line import resolved, takes_configuration, words_of
 from headrace.infra.doctor.core.checks import check_named, check_names, chosen
 from headrace.infra.doctor.core.contract import Finding, Severity, fault, note, warning
 from headrace.infra.doctor.core.diagnosis import diagnose, report_of
@@ -75,7 +79,7 @@ def test_a_check_follows_only_from_checks_that_there_are() -> None:
 
 def flagged(command: str, **params: object) -> str:
     report = report_of(None, NOW_MS, (), (Finding(Severity.FAULT, "a", "s", "m", (command,)),))
-    return with_flags(report, params).findings[0].mend[0]
+    return with_flags(report, params, takes_configuration).findings[0].mend[0]
 
 
 def test_commands_reach_the_same_configuration_as_the_doctor() -> None:
@@ -85,7 +89,22 @@ def test_commands_reach_the_same_configuration_as_the_doctor() -> None:
     assert flagged("headrace tail --json | jq .a", **given) == f"headrace tail --json {flags} | jq .a"
     assert flagged("headrace solver --set a.b=1", **given) == f"headrace solver {flags} --set a.b=1"
     assert flagged("headrace fleet apply --form > f", **given) == "headrace fleet apply --form > f"
+    assert flagged("headrace profile fit load.csv", **given) == "headrace profile fit load.csv"
     assert flagged("kafka-topics --list", **given) == "kafka-topics --list"
+
+
+@pytest.mark.parametrize("fault_", PLANTED, ids=lambda each: each.name)
+def test_every_command_of_headrace_that_is_named_is_one_with_these_options(fault_: Planted) -> None:
+    system = planted(fault_.name)
+    report = with_flags(system.report(), {"bootstrap": "k:9092", "settings": ("a.b=c",)}, takes_configuration)
+    for command in {command for each in report.findings for command in each.mend}:
+        words = words_of(command)
+        if words:
+            parsed, left = resolved(words)
+            with suppress(click.exceptions.Exit):  # --form and --print-config end there
+                parsed.make_context("headrace", left)
+        else:
+            assert command.split()[0] in ("chronyc", "curl") or command.startswith("kafka-"), command
 
 
 def test_a_secret_is_not_printed_again() -> None:

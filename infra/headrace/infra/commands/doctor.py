@@ -100,10 +100,11 @@ def _misconfigured(error: InvalidInputError) -> "Report":
 
 
 def _tell(report: "Report", *, as_json: bool) -> None:
+    from headrace.infra.doctor.command_line import takes_configuration
     from headrace.infra.doctor.core.lines import report_lines
     from headrace.infra.doctor.core.with_flags import with_flags
     from headrace.schemas.plain import to_plain
 
-    report = with_flags(report, click.get_current_context().params)
+    report = with_flags(report, click.get_current_context().params, takes_configuration)
     click.echo(orjson.dumps(to_plain(report)) if as_json else "\n".join(report_lines(report)))
     sys.exit(report.status)

@@ -1,7 +1,13 @@
 """Commands that several checks name: where an engine's signals come from decides what mends them."""
 
 from headrace.infra.doctor.core.picture import Picture
+from headrace.infra.doctor.core.words import quoted
 from headrace.schemas.signals import EngineSignals
+
+REFIT = ("headrace profile fit load.csv --out profiles.toml", "headrace fleet apply profiles.toml")
+"""Measure again: what `load.csv` holds, `headrace profile fit --form` says."""
+PUBLISH_FLEET = ("headrace fleet apply --form > fleet.toml", "headrace fleet apply fleet.toml")
+SET_CLOCK = "chronyc makestep"
 
 
 def how_to_publish(picture: Picture, engine_id: str) -> tuple[str, ...]:
@@ -16,7 +22,20 @@ def how_to_publish(picture: Picture, engine_id: str) -> tuple[str, ...]:
     if bridged and picture.telemetry:
         first = picture.telemetry[0]
         return (f"headrace map test --topic {first.topic} {first.mapping}",)
-    return (
-        "headrace signals states",
-        f"headrace signals publish --url http://ENGINE:8000/metrics --engine-id {engine_id} --preset vllm_v1",
+    return ("headrace signals states", sidecar(picture, engine_id))
+
+
+def sidecar(picture: Picture, engine_id: str) -> str:
+    """Give the command that reads an engine's metrics beside it, at its own address where the fleet has one."""
+    spec = None if picture.view is None else picture.view.specs.get(engine_id.encode())
+    address = "http://ENGINE:8000" if spec is None or spec.address is None else spec.address.rstrip("/")
+    url = quoted(f"{address}/metrics")
+    return f"headrace signals publish --url {url} --engine-id {engine_id} --preset vllm_v1"
+
+
+def why(picture: Picture, cluster: str, site: str) -> str:
+    """Give the command that says what a cluster sends to a site, by an engine there."""
+    there = sorted(
+        spec.engine_id for spec in (picture.view.specs.values() if picture.view else ()) if spec.site == site
     )
+    return f"headrace explain {cluster} {there[0]}" if there else f"headrace tail --cluster {cluster} --no-follow"

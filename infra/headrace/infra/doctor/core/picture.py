@@ -228,6 +228,10 @@ class Picture:
         seen = self.topics.get(self.setup.table[role].name)
         return seen if seen is not None and seen.presence is Presence.THERE else None
 
+    def was_read(self, role: str) -> bool:
+        """Say whether all that was wanted of a topic's records was read: what is not there then is not there."""
+        return all(each.part != f"records of {self.setup.table[role].name}" for each in self.unread)
+
     def newest(self, role: str) -> int | None:
         """Give the time of a topic's newest record; None where none was read."""
         return self.newest_ms.get(self.setup.table[role].name)

@@ -1,7 +1,7 @@
 """The commands of a report, made to reach the same configuration as the doctor that gave it."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -10,8 +10,8 @@ from headrace.infra.doctor.core.diagnosis import Report
 _SECRETS = ("password", "secret", "token", "key")
 
 
-def with_flags(report: Report, params: Mapping[str, object]) -> Report:
-    """Give the report with `--config`, `--bootstrap` and `--set` as they were given, in every command of headrace.
+def with_flags(report: Report, params: Mapping[str, object], takes: Callable[[str], bool]) -> Report:
+    """Give the report with `--config`, `--bootstrap` and `--set` as they were given, in each command that `takes` them.
 
     A setting that may be a secret is left out: whoever gave it knows it.
     """
@@ -19,19 +19,14 @@ def with_flags(report: Report, params: Mapping[str, object]) -> Report:
     if not flags:
         return report
     findings = tuple(
-        replace(each, mend=tuple(_with(command, flags) for command in each.mend)) for each in report.findings
+        replace(each, mend=tuple(_with(command, flags) if takes(command) else command for command in each.mend))
+        for each in report.findings
     )
     return replace(report, findings=findings)
 
 
 def _with(command: str, flags: str) -> str:
     """Put flags behind a command of headrace, before what its output goes to."""
-    if (
-        not command.startswith("headrace ")
-        or command.startswith(("headrace broker", "headrace --"))
-        or "--form" in command
-    ):
-        return command
     ends = [at for mark in (" | ", " > ", "  #") if (at := command.find(mark)) >= 0]
     end = min(ends, default=len(command))
     given = command[:end]

@@ -42,22 +42,9 @@ TO_THE_END = 1 << 62
 RATE_MS = MINUTE_MS
 """Over what time a topic's rate is taken."""
 
-_SIGNALS = Appetite(MINUTE_MS, least=50, most=2_000, earlier_ms=LOOK_BACK_MS, few=300)
-_STATES = Appetite(2 * MINUTE_MS, least=500, most=4_000)
-_WHOLE = Appetite(None, least=0, most=200_000)
-_APPETITES: Mapping[str, Appetite] = {
-    FLEET: _WHOLE,
-    PROFILES: _WHOLE,
-    SIGNALS_ENGINE: _SIGNALS,
-    SIGNALS_DEMAND: _SIGNALS,
-    SIGNALS_NETWORK: _SIGNALS,
-    STATE_ENGINE: _STATES,
-    STATE_DEMAND: _STATES,
-    STATE_NETWORK: _STATES,
-    WEIGHTS: Appetite(LOOK_BACK_MS, least=500, most=10_000),
-    DECISIONS: Appetite(LOOK_BACK_MS, least=120, most=2_000),
-    DEAD_LETTERS: Appetite(LOOK_BACK_MS, least=0, most=5_000),
-}
+_FLEET: Mapping[str, Appetite] = {role: Appetite(None, least=0, most=200_000) for role in (FLEET, PROFILES)}
+_STATES_OF_EACH = 4
+"""So many states of each engine are within reach, should all of them lie in one partition."""
 
 
 def gather(config: Config, now_ms: int, budget_s: float) -> Picture:
@@ -99,14 +86,17 @@ def _gathered(config: Config, setup: Setup, now_ms: int, left: TimeLeft) -> Pict
     tails = Tails(config.kafka, left)
     try:
         topics = _with_offsets(admin, tails, topics, now_ms)
-        newest, earlier = _slices(setup, tails, topics, now_ms)
-        if config.kafka.broker == "embedded":
-            # Its ends are too low: what is there is read until it says that there is no more.
-            newest = [replace(each, stop=TO_THE_END) for each in newest]
-        for record in tails.read(newest):
-            reading.offer(record)
-        for record in tails.read(earlier):
-            reading.offer(record, earlier=True)
+        for appetites in (_FLEET, None):
+            # The fleet first: of states as many are read as it takes to hear of every engine.
+            wanted = appetites or _appetites(setup, len(reading.view.specs))
+            newest, earlier = _slices(setup, wanted, tails, topics, now_ms)
+            if config.kafka.broker == "embedded":
+                # Its ends are too low: what is there is read until it says that there is no more.
+                newest = [replace(each, stop=TO_THE_END) for each in newest]
+            for record in tails.read(newest):
+                reading.offer(record)
+            for record in tails.read(earlier):
+                reading.offer(record, earlier=True)
     finally:
         tails.close()
     telemetry, problems = try_telemetry(config, topics, left)
@@ -183,12 +173,29 @@ def _places(topics: Mapping[str, TopicSeen]) -> list[Place]:
     ]
 
 
+def _appetites(setup: Setup, engines: int) -> Mapping[str, Appetite]:
+    """Give how much is read of each topic but those of the fleet."""
+    signals = Appetite(MINUTE_MS, least=50, most=2_000, earlier_ms=LOOK_BACK_MS, few=300)
+    states = Appetite(2 * MINUTE_MS, least=500, most=max(4_000, _STATES_OF_EACH * engines))
+    return {
+        SIGNALS_ENGINE: signals,
+        SIGNALS_DEMAND: signals,
+        SIGNALS_NETWORK: signals,
+        STATE_ENGINE: states,
+        STATE_DEMAND: states,
+        STATE_NETWORK: states,
+        # A keyframe holds every route, so what is one back from here holds all of them.
+        SNAPSHOTS: Appetite(setup.solver.keyframe_ms + MINUTE_MS, least=50, most=20_000),
+        WEIGHTS: Appetite(LOOK_BACK_MS, least=500, most=10_000),
+        DECISIONS: Appetite(LOOK_BACK_MS, least=120, most=2_000),
+        DEAD_LETTERS: Appetite(LOOK_BACK_MS, least=0, most=5_000),
+    }
+
+
 def _slices(
-    setup: Setup, tails: Tails, topics: Mapping[str, TopicSeen], now_ms: int
+    setup: Setup, appetites: Mapping[str, Appetite], tails: Tails, topics: Mapping[str, TopicSeen], now_ms: int
 ) -> tuple[list[Slice], list[Slice]]:
     """Give what is read of the newest records, and of those of a while ago."""
-    # A keyframe holds every route, so one back from here holds all of them.
-    appetites = {**_APPETITES, SNAPSHOTS: Appetite(setup.solver.keyframe_ms + MINUTE_MS, least=50, most=20_000)}
     newest: list[Slice] = []
     earlier: list[Slice] = []
     for role, appetite in appetites.items():

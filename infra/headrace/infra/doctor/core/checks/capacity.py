@@ -20,9 +20,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 -
     fullest = max(last.pool_duals, key=lambda pool: pool.price_ms, default=None)
     where = "" if fullest is None else f"; the dearest pool is {fullest.pool} at {fullest.price_ms:.0f} ms"
     engine = (
-        next(iter(sorted(spec.engine_id for spec in picture.view.specs.values())), "ENGINE")
-        if picture.view
-        else "ENGINE"
+        min((spec.engine_id for spec in picture.view.specs.values()), default="ENGINE") if picture.view else "ENGINE"
     )
     yield fault(
         "capacity",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from headrace.infra.doctor.core.checks.sources import kind_of
 from headrace.infra.doctor.core.checks.watermark import event_ms
 from headrace.infra.doctor.core.contract import Finding, fault, warning
+from headrace.infra.doctor.core.mending import SET_CLOCK
 from headrace.infra.doctor.core.picture import Picture
 from headrace.infra.doctor.core.words import duration, some
 from headrace.schemas.signals import NetworkProbe
@@ -15,7 +16,6 @@ FOLLOWS_FROM = ("brokers",)
 AHEAD_MS = 2_000
 LATE_MS = 10_000
 """How much later than its period's end, and another period, a signal may reach Kafka."""
-SET = "chronyc makestep"
 
 
 def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
@@ -41,7 +41,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
                 f"source {source} dates its {kind} signals {duration(worst)} before they reach Kafka; at most "
                 f"{duration(LATE_MS)} and a period: {some(slow)}",
                 "its clock is behind, or what it publishes lies somewhere before it is sent; engines look silent",
-                SET,
+                SET_CLOCK,
                 value=round(worst),
                 bound=LATE_MS,
             )
@@ -57,7 +57,7 @@ def _ahead(ahead: dict[tuple[str, str], dict[str, int]]) -> Iterator[Finding]:
             f"{duration(AHEAD_MS)}: {some(keys)}",
             "its clock is ahead: it looks fresher than it is, and others staler; far ahead it is refused "
             "(TIME_IN_FUTURE). On its host:",
-            SET,
+            SET_CLOCK,
             value=worst,
             bound=AHEAD_MS,
         )
@@ -71,7 +71,7 @@ def _others(picture: Picture, now_ms: int) -> Iterator[Finding]:
             f"snapshot {commit.version} is dated {duration(commit.tick_ms - now_ms)} into the future; at most "
             f"{duration(AHEAD_MS)}",
             "the solver's clock is ahead, or this machine's behind: staleness and validity are misjudged. On its host:",
-            SET,
+            SET_CLOCK,
             value=commit.tick_ms - now_ms,
             bound=AHEAD_MS,
         )
@@ -88,7 +88,7 @@ def _others(picture: Picture, now_ms: int) -> Iterator[Finding]:
             f"brokers stamp records {duration(newest - now_ms)} into this machine's future; at most "
             f"{duration(AHEAD_MS)}",
             "this machine's clock is behind, or a broker's is ahead: what is judged here by age is misjudged",
-            SET,
+            SET_CLOCK,
             value=newest - now_ms,
             bound=AHEAD_MS,
         )

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from headrace.infra.doctor.core.contract import Finding, fault, warning
+from headrace.infra.doctor.core.mending import PUBLISH_FLEET, SET_CLOCK
 from headrace.infra.doctor.core.picture import Letter, Picture
 from headrace.infra.doctor.core.words import duration, some
 from headrace.schemas.dead_letters import RejectReason
@@ -65,9 +66,9 @@ def _mend(picture: Picture, reason: RejectReason, last: Letter) -> tuple[str, ..
     look = f"headrace dead-letters --since 10m --reason {reason} --topic {last.letter.topic}"
     match reason:
         case RejectReason.UNKNOWN_ENGINE:
-            return ("headrace fleet apply --form > fleet.toml", "headrace fleet apply fleet.toml")
+            return PUBLISH_FLEET
         case RejectReason.TIME_IN_FUTURE:
-            return ("chronyc makestep", look)
+            return (SET_CLOCK, look)
         case RejectReason.UNKNOWN_SCHEMA if not picture.setup.registry_url:
             return ("headrace streams --set registry.url=http://REGISTRY:8081", look)
         case _:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from headrace.infra.doctor.core.contract import Finding, warning
 from headrace.infra.doctor.core.picture import Picture
 from headrace.infra.doctor.core.words import count, duration, some
+from headrace.schemas.topics import STATE_DEMAND
 from headrace.solver.core.inputs.silence import hearing_of
 
 FOLLOWS_FROM = ("brokers", "workers", "sources", "clocks")
@@ -32,7 +33,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
             value=worst,
             bound=picture.setup.solver.expired_after_ms,
         )
-    if not view.demands and view.engines:
+    if not view.demands and view.engines and picture.was_read(STATE_DEMAND):
         yield warning(
             "demand",
             "nobody reports demand: 0 routes; at least 1",

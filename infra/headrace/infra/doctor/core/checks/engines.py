@@ -7,6 +7,7 @@ from headrace.infra.doctor.core.contract import Finding, fault, warning
 from headrace.infra.doctor.core.mending import how_to_publish
 from headrace.infra.doctor.core.picture import Picture
 from headrace.infra.doctor.core.words import count, some
+from headrace.schemas.topics import STATE_ENGINE
 from headrace.schemas.weights import Reason
 from headrace.solver.core.inputs.assemble import assemble
 
@@ -17,8 +18,8 @@ _MEANS: Mapping[Reason, str] = {
     Reason.STALE: "it, or what reads its metrics, is down or cannot reach Kafka; it gets no traffic",
     Reason.NO_STATE: "it gets no traffic until it is heard of; its engine_id must be the same in fleet and signals",
     Reason.INVALID_STATE: "too little of its window is covered: its signals come too seldom, or have just begun",
-    Reason.UNHEALTHY: "it says so itself; it gets no traffic",
-    Reason.NO_READY_REPLICA: "it says so itself; it gets no traffic",
+    Reason.UNHEALTHY: "it says so itself and gets no traffic: see to it, or take it out of the fleet if it is gone",
+    Reason.NO_READY_REPLICA: "it gets no traffic: bring up a replica, or take it out of the fleet if it is gone",
 }
 
 
@@ -32,6 +33,8 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
         if engine.exclusion is not None and engine.exclusion.reason not in _JUDGED_ELSEWHERE:
             out[engine.exclusion.reason][engine.engine_id] = engine.exclusion.sentence
     alive = sum(engine.exclusion is None for engine in problem.engines)
+    if not picture.was_read(STATE_ENGINE):
+        out.pop(Reason.NO_STATE, None)  # it may be in what was not read
     for reason, engines in sorted(out.items()):
         first = min(engines)
         say = fault if not alive else warning
@@ -51,4 +54,4 @@ def _mend(picture: Picture, reason: Reason, engine_id: str) -> tuple[str, ...]:
         return how_to_publish(picture, engine_id)
     if reason is Reason.NO_STATE:
         return (*how_to_publish(picture, engine_id), f"headrace fleet remove {engine_id}")
-    return (f'headrace drain {engine_id} --reason "out of service" --for 2h --force',)
+    return ("headrace signals states", f"headrace fleet remove {engine_id}")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from headrace.infra.doctor.core.contract import Finding, warning
+from headrace.infra.doctor.core.mending import REFIT
 from headrace.infra.doctor.core.picture import Picture
 from headrace.infra.doctor.core.words import count, some
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
@@ -41,8 +42,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 -
             profile.profile_id,
             sentence,
             "beyond that its latency is extrapolated, and so is each weight that rests on it: measure up to its wall",
-            f"headrace profile fit load.csv --profile-id {profile.profile_id} --out profiles.toml",
-            "headrace fleet apply profiles.toml",
+            *REFIT,
             value=round(max(beyond.values()), 3) if beyond else profile.measured_to_load,
             bound=profile.measured_to_load if beyond else LEAST_MEASURED,
         )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from headrace.infra.doctor.core.contract import Finding, warning
+from headrace.infra.doctor.core.mending import why
 from headrace.infra.doctor.core.picture import Picture
 from headrace.infra.doctor.core.words import count, some
 from headrace.schemas.weights import Reason
@@ -40,7 +41,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
                 some(links),
                 f"{count(len(links), 'link')} of {len(clusters) * len(set(sites.values()))} {state}: {some(links)}",
                 means,
-                f"headrace explain {min(links).split(' to ')[0]} ENGINE",
+                why(picture, *min(links).split(" to ")),
                 value=len(links),
                 bound=0,
             )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from headrace.infra.doctor.core.contract import Finding, warning
+from headrace.infra.doctor.core.mending import REFIT
 from headrace.infra.doctor.core.picture import Picture
 from headrace.infra.doctor.core.words import some
 from headrace.schemas.weights import PPM
@@ -30,8 +31,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 -
                 profile.profile_id,
                 f"profile {profile.profile_id}: {name} is {worst:.2f}; at most {MOST_ERROR}",
                 "its load test does not lie on one curve: too short, or of mixed lengths; weights follow its errors",
-                f"headrace profile fit load.csv --profile-id {profile.profile_id} --out profiles.toml",
-                "headrace fleet apply profiles.toml",
+                *REFIT,
                 value=worst,
                 bound=MOST_ERROR,
             )
@@ -56,8 +56,7 @@ def _trimmed(picture: Picture) -> Iterator[Finding]:
         f"{first} is {at_bound[first]:.2f} times as slow as its profile says, which is solver.trim_bound ({bound:g}); "
         f"so are {len(at_bound)}: {some(at_bound)}",
         "its profile is of other hardware, another model or another version of the engine, and is corrected no further",
-        "headrace profile fit load.csv --out profiles.toml",
-        "headrace fleet apply profiles.toml",
+        *REFIT,
         value=at_bound[first],
         bound=bound,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from headrace.infra.doctor.core.contract import Finding, fault, warning
+from headrace.infra.doctor.core.mending import REFIT
 from headrace.infra.doctor.core.picture import Picture
 from headrace.infra.doctor.core.words import count, some
 from headrace.schemas.topics import PROFILES
@@ -22,7 +23,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 -
             profile_id,
             f"profile {profile_id} is refused: {detail[:300]}",
             "the solver goes on with the one before it, or with none",
-            *_publish(profile_id),
+            *REFIT,
         )
     if picture.view is None:
         return
@@ -43,12 +44,5 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 -
             "they are taken to be as slow as the slowest one when full: a last choice"
             if stated
             else "they get no traffic: neither their speed nor their capacity is known",
-            *_publish(profile_id),
+            *REFIT,
         )
-
-
-def _publish(profile_id: str) -> tuple[str, str]:
-    return (
-        f"headrace profile fit load.csv --profile-id {profile_id} --out profiles.toml",
-        "headrace fleet apply profiles.toml",
-    )

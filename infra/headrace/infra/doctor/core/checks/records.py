@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from headrace.infra.doctor.core.contract import Finding, fault, warning
+from headrace.infra.doctor.core.mending import PUBLISH_FLEET
 from headrace.infra.doctor.core.picture import Picture, RefusedRecord
 from headrace.infra.doctor.core.words import count
 from headrace.schemas.dead_letters import RejectReason
@@ -53,6 +54,6 @@ def _mend(picture: Picture, last: RefusedRecord, *, is_signal: bool) -> tuple[st
     if is_signal:
         return (f"headrace dead-letters --topic {last.topic} --reason {last.reason} --since 1h --json | head -1",)
     if last.topic == picture.setup.table[FLEET].name and not is_override_key(last.key):
-        return ("headrace fleet apply --form > fleet.toml", "headrace fleet apply fleet.toml")
+        return PUBLISH_FLEET
     address, place = picture.setup.bootstrap_servers, f"--partition {last.partition} --offset {last.offset}"
     return (f"kafka-console-consumer --bootstrap-server {address} --topic {last.topic} {place} --max-messages 1",)

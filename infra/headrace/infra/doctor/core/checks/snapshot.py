@@ -19,13 +19,14 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
     if picture.written is None or picture.topic(WEIGHTS) is None:
         return
     commit = picture.commit
-    if commit is None:
+    if commit is None and picture.was_read(WEIGHTS):
         yield fault(
             name,
             f"{name} holds no snapshot",
             "data planes route by their static fallback, or refuse: the solver does not run, or waits for its inputs",
             "headrace solver",
         )
+    if commit is None:
         return
     age_ms, bound_ms = now_ms - commit.tick_ms, PERIODS * commit.period_ms + SLACK_MS
     if age_ms <= bound_ms:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from headrace.infra.doctor.core.checks.watermark import event_ms
 from headrace.infra.doctor.core.contract import Finding, fault
+from headrace.infra.doctor.core.mending import sidecar
 from headrace.infra.doctor.core.picture import Heard, Picture
 from headrace.infra.doctor.core.words import count, duration, some
 from headrace.schemas.signals import Demand, EngineSignals, NetworkProbe
@@ -51,7 +52,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
             f"source {name} has published no {kind} signals for {duration(silent_ms)}; at most {duration(bound_ms)}",
             f"nobody tells of {names} ({count(len(lost), 'key')}) any more: engines fade and expire, demand is held at "
             "its last known rate",
-            *_mend(name, kind, lost),
+            *_mend(picture, name, kind, lost),
             value=silent_ms,
             bound=round(bound_ms),
         )
@@ -69,10 +70,9 @@ def _period_ms(times: list[int]) -> float:
     return steps[len(steps) // 2] if steps else 0.0
 
 
-def _mend(source: str, kind: str, lost: list[bytes]) -> tuple[str, ...]:
-    if source.startswith("bridge"):
+def _mend(picture: Picture, source: str, kind: str, lost: list[bytes]) -> tuple[str, ...]:
+    if source.endswith("-bridge"):
         return ("headrace bridge",)
     if kind == "engine":
-        engine_id = min(lost).decode("utf-8", "replace")
-        return (f"headrace signals publish --url http://ENGINE:8000/metrics --engine-id {engine_id} --preset vllm_v1",)
+        return (sidecar(picture, min(lost).decode("utf-8", "replace")),)
     return ("headrace gateway",) if kind == "demand" else ("headrace doctor --only sources,network",)

@@ -26,17 +26,18 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
             if source.problem is not None and source.presence is Presence.THERE:
                 yield warning(at, f"{at}: {source.problem}", "what it tells cannot be judged", test)
         else:
-            yield from _silent(source, at, now_ms)
+            yield from _silent(source, at, picture.setup.bootstrap_servers, now_ms)
             yield from _mapped(source, at, test)
 
 
-def _silent(source: Telemetry, at: str, now_ms: int) -> Iterator[Finding]:
+def _silent(source: Telemetry, at: str, address: str, now_ms: int) -> Iterator[Finding]:
+    read = f"kafka-console-consumer --bootstrap-server {address} --topic {source.topic} --max-messages 1"
     if source.newest_ms is None:
         yield fault(
             at,
             f"{source.topic} ({at}) holds no record",
             "its collector does not write: check its exporter's brokers and topic",
-            f"kafka-console-consumer --topic {source.topic} --max-messages 1 --bootstrap-server HOST:PORT",
+            read,
         )
     elif now_ms - source.newest_ms > SILENT_MS:
         yield fault(
@@ -44,7 +45,7 @@ def _silent(source: Telemetry, at: str, now_ms: int) -> Iterator[Finding]:
             f"the newest record of {source.topic} ({at}) is {duration(now_ms - source.newest_ms)} old; at most "
             f"{duration(SILENT_MS)}",
             "its collector has stopped, or cannot reach Kafka: engines that it tells of fade and expire",
-            f"kafka-console-consumer --topic {source.topic} --max-messages 1 --bootstrap-server HOST:PORT",
+            read,
             value=now_ms - source.newest_ms,
             bound=SILENT_MS,
         )
@@ -67,6 +68,15 @@ def _mapped(source: Telemetry, at: str, test: str) -> Iterator[Finding]:
             bound=1,
         )
         return
+    period_ms = round(1000 * max((each.period_s or 0.0 for each in trial.fields), default=0.0))
     for problem in trial.problems:
-        if "need two scrapes" not in problem:  # so few were looked at
+        if "solver.expired_after_ms" in problem:
+            yield warning(
+                at,
+                f"{at}: {problem}",
+                "an engine that misses a single report gets no traffic until the next",
+                f"headrace solver --set solver.expired_after_ms={3 * period_ms}",
+                value=period_ms,
+            )
+        elif "need two scrapes" not in problem:  # so few were looked at
             yield warning(at, f"{at}: {problem}", "part of what it holds is not used, or not as it is meant", test)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from headrace.infra.doctor.core.contract import Finding, fault
-from headrace.infra.doctor.core.mending import how_to_publish
+from headrace.infra.doctor.core.mending import REFIT, how_to_publish, why
 from headrace.infra.doctor.core.picture import Picture
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
 from headrace.schemas.signals import Metric
@@ -34,7 +34,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 -
             yield from _capacity(spec, profile)
     for profile in view.profiles.values():
         yield from _profile(profile)
-    yield from _round_trips(view)
+    yield from _round_trips(picture, view)
     yield from _demand(view)
 
 
@@ -94,14 +94,13 @@ def _profile(profile: LatencyProfile) -> Iterator[Finding]:
                 f"profile {profile.profile_id}: {name} of an idle engine is {curve[0]:g} s; {low:g} to {high:g} s is "
                 "plausible",
                 "its load test's columns are of another unit than they say (`headrace profile fit --form`)",
-                f"headrace profile fit load.csv --profile-id {profile.profile_id} --out profiles.toml",
-                "headrace fleet apply profiles.toml",
+                *REFIT,
                 value=curve[0],
                 bound=high,
             )
 
 
-def _round_trips(view: StateView) -> Iterator[Finding]:
+def _round_trips(picture: Picture, view: StateView) -> Iterator[Finding]:
     low, high = RTT_S
     for link in view.links.values():
         rtt_s = link.smoothed_s
@@ -110,7 +109,7 @@ def _round_trips(view: StateView) -> Iterator[Finding]:
                 f"{link.from_cluster}|{link.to_site}",
                 f"round trip {link.from_cluster} to {link.to_site} is {rtt_s:g} s; {low:g} to {high:g} s is plausible",
                 "most likely milliseconds where rtt_s is in seconds: that site gets no traffic, or all of it",
-                f"headrace explain {link.from_cluster} ENGINE",
+                why(picture, link.from_cluster, link.to_site),
                 value=rtt_s,
                 bound=high,
             )
