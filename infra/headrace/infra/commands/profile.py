@@ -1,10 +1,12 @@
-"""`headrace profile`: latency profiles from load tests."""
+"""`headrace profile`: latency profiles from load tests, or from what running engines said of themselves."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import orjson
+
+from headrace.infra.config import Config, config_options
 
 if TYPE_CHECKING:
     from headrace.solver.core.profile.fit_profile import FittedProfile
@@ -21,11 +23,13 @@ def _print_form(ctx: click.Context, _param: click.Parameter, value: bool) -> Non
 
 @click.group()
 def command() -> None:
-    """Fit latency profiles (capacity, TTFT and TBOT against load) to load tests."""
+    """Fit latency profiles (capacity, TTFT and TBOT against load) to load tests, or to running engines."""
 
 
 @command.command(epilog="The columns of CSV: headrace profile fit --form.")
-@click.argument("csv", metavar="CSV")
+@click.argument("csv", metavar="CSV", required=False)
+@click.option("--topic", metavar="NAME", help="Instead of CSV: a topic of engine states (or signals), read to its end.")
+@click.option("--from", "from_text", metavar="TIME", help="With --topic: records from then on: 2h, 2026-01-02T03:04Z.")
 @click.option(
     "--form", is_flag=True, is_eager=True, expose_value=False, callback=_print_form, help="Print the file's forms."
 )
@@ -40,9 +44,13 @@ def command() -> None:
     "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw curves and data: .png, .svg or .html."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: records, errors by stage, reasons of refusals.")
+@config_options
 def fit(
     *,
-    csv: str,
+    config: Config,
+    csv: str | None,
+    topic: str | None,
+    from_text: str | None,
     curves: tuple[str, ...],
     hardware: str | None,
     model: str | None,
@@ -51,19 +59,22 @@ def fit(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Fit profiles to the load tests of CSV, a file or a table that ships (silicon_curves_agg).
+    """Fit profiles to the load tests of CSV, a file or a table that ships (silicon_curves_agg), or to a topic.
 
     Curves of one hardware, model and configuration share a shape, so the whole file counts even with --curve. The
-    exit status is 1 where a curve is refused; those that fit are written all the same.
+    exit status is 1 where a curve is refused; those that fit are written all the same. Of a topic, each window of an
+    engine counts as a stage of one replica, and engines of one profile as one load test.
+
+    \b
+    headrace profile fit load.csv --out profiles.toml --plot fit.html
+    headrace profile fit --topic headrace.state.engine --from 1d --out profiles.toml
     """
-    from headrace.infra.load_tests.csv_table import read_csv
     from headrace.infra.load_tests.fit_report import as_json as json_of
     from headrace.infra.load_tests.fit_report import as_text
-    from headrace.infra.load_tests.forms import load_tests
     from headrace.solver.core.profile.fit_profile import FittedProfile, fit_profiles
 
     given = {"hardware": hardware, "model": model, "source": source}
-    tests = load_tests(read_csv(csv), {name: text for name, text in given.items() if text is not None})
+    tests = _tests(config, csv, (topic, from_text), {name: text for name, text in given.items() if text is not None})
     wanted = _chosen(tests, curves)
     _check_plot(plot, len(wanted))
     outcomes = fit_profiles(tests, wanted)
@@ -73,6 +84,29 @@ def fit(
     click.echo(orjson.dumps(json_of(outcomes), option=orjson.OPT_INDENT_2) if as_json else as_text(outcomes))
     if len(fitted) < len(outcomes):
         raise click.exceptions.Exit(1)
+
+
+def _tests(
+    config: Config, csv: str | None, read: tuple[str | None, str | None], given: dict[str, str]
+) -> "tuple[LoadTest, ...]":
+    from dataclasses import replace
+
+    topic, from_text = read
+    if (csv is None) is (topic is None):
+        raise click.UsageError("give one of CSV and --topic")
+    if topic is None:
+        from headrace.infra.load_tests.csv_table import read_csv
+        from headrace.infra.load_tests.forms import load_tests
+
+        if from_text is not None:
+            raise click.UsageError("--from is for --topic: a file has no time")
+        return load_tests(read_csv(csv or ""), given)
+    from headrace.infra.load_tests.topic import read_topic
+    from headrace.infra.replay_range import parse_range
+
+    from_ms = None if from_text is None else parse_range(from_text, None).from_ms
+    tests = read_topic(config, topic, from_ms, lambda sentence: click.echo(sentence, err=True))
+    return tuple(replace(test, labels=replace(test.labels, **given)) for test in tests)
 
 
 def _chosen(tests: "tuple[LoadTest, ...]", curves: tuple[str, ...]) -> frozenset[str]:
