@@ -7,13 +7,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from headrace.infra.kafka_edge import require_topics
 from headrace.schemas.bus.clients import consumer_options
+from headrace.schemas.bus.log_bounds import log_bounds
 from headrace.schemas.bus.raw_records import raw_record
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.raw import RawRecord
 
 _ASK_S: Final = 10.0
-_RETRY_S: Final = 0.2
 
 
 class TopicUnreadableError(HeadraceError):
@@ -46,22 +46,10 @@ def _assign(consumer: Consumer, topic: str, limit: int) -> set[int]:
     described: Any = consumer.list_topics(topic, timeout=_ASK_S).topics.get(topic)
     if described is None or described.error is not None or not described.partitions:
         raise TopicUnreadableError(f"there is no topic {topic!r}")
-    bounds = {number: _bounds(consumer, topic, number) for number in sorted(described.partitions)}
+    bounds = {number: log_bounds(consumer, topic, number) for number in sorted(described.partitions)}
     shares = _shares({number: high - low for number, (low, high) in bounds.items()}, limit)
     consumer.assign([TopicPartition(topic, n, bounds[n][1] - share) for n, share in shares.items()])
     return set(shares)
-
-
-def _bounds(consumer: Consumer, topic: str, number: int) -> tuple[int, int]:
-    """Give a partition's first and next offset; a leader that is being elected is waited for."""
-    deadline = time.monotonic() + _ASK_S
-    while True:
-        try:
-            return consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=_ASK_S)
-        except KafkaException as error:
-            if not error.args[0].retriable() or time.monotonic() > deadline:
-                raise
-            time.sleep(_RETRY_S)
 
 
 def _shares(available: dict[int, int], limit: int) -> dict[int, int]:

@@ -16,6 +16,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from headrace.replay.core.history import HistoryError
 from headrace.schemas.bus.clients import consumer_options
+from headrace.schemas.bus.log_bounds import log_bounds
 from headrace.schemas.bus.raw_records import raw_record
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.raw import RawRecord
@@ -94,7 +95,7 @@ class KafkaRange:
         if found is None or found.error is not None or not found.partitions:
             raise NoTopicError(f"there is no topic {self._topic} at {self._kafka.bootstrap_servers}")
         numbers = sorted(found.partitions)
-        firsts = {n: consumer.get_watermark_offsets(TopicPartition(self._topic, n), timeout=ASK_S)[0] for n in numbers}
+        firsts = {n: log_bounds(consumer, self._topic, n)[0] for n in numbers}
         starts = dict.fromkeys(numbers, OFFSET_BEGINNING)
         if from_ms is not None:
             asked = [TopicPartition(self._topic, n, from_ms) for n in numbers]

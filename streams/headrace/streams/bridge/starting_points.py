@@ -9,6 +9,8 @@ from typing import Any, Final, Literal
 
 from confluent_kafka import Consumer, TopicPartition
 
+from headrace.schemas.bus.log_bounds import log_bounds
+
 ASK_S: Final = 10.0
 
 
@@ -28,7 +30,7 @@ def starting_points(
         return found
     known = {topic for topic in {each.topic for each in fresh} if _is_read(consumer, topic)}
     for each in fresh:
-        low, high = consumer.get_watermark_offsets(TopicPartition(each.topic, each.partition), timeout=ASK_S)
+        low, high = log_bounds(consumer, each.topic, each.partition)
         each.offset = low if begin == "earliest" or each.topic in known else high
     consumer.commit(offsets=fresh, asynchronous=False)
     return found
