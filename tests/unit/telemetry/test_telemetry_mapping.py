@@ -208,7 +208,7 @@ def test_vllm_v1_prefers_the_request_mean_and_keeps_old_names_as_further_aliases
 
 PROM_SCRAPES = {
     "sglang": ("sglang_scrape", "engine", {Field.RUNNING: 37.0, Field.WAITING: 3.0, Field.KV_USAGE: 0.41}, 300),
-    "triton": ("triton_trtllm_scrape", "engine", {Field.RUNNING: 15.0, Field.WAITING: 2.0, Field.KV_USAGE: 0.31}, 37),
+    "triton": ("triton_trtllm_scrape", "engine", {Field.RUNNING: 13.0, Field.WAITING: 2.0, Field.KV_USAGE: 0.31}, 37),
     "vllm_v0": ("vllm_v0_scrape", "engine", {Field.RUNNING: 22.0, Field.WAITING: 0.0, Field.KV_USAGE: 0.305}, 120),
 }
 

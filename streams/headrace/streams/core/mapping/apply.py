@@ -119,12 +119,15 @@ class Mapper:
         identity = self._resolver.identity(found, origin)
         if isinstance(identity, Rejected):
             return Rejected(identity.reason, f"{name[:80]}: {identity.detail}"[:300])
-        kept = [(label, value) for label, value in labels if label not in self.mapping.drop_labels]
-        where = "\x1f".join((*identity, *(part for pair in kept for part in pair)))
+        kept = [pair for pair in labels if pair[0] not in self.mapping.drop_labels]
+        where = _text(identity, kept)
         targets: list[_Target] = []
         for rule, alias in matching:
-            slot = _stable(f"{rule.field}\x1e{where}")
-            series, unit = _stable(f"{rule.field}\x1e{name}\x1e{where}"), rule.aliases[alias].unit
+            # The one value that a name is matched by tells names apart, not what they are names of.
+            by = {label for label, values in rule.aliases[alias].match if len(values) == 1}
+            named = _text(identity, [pair for pair in kept if pair[0] not in by]) if by else where
+            slot, unit = _stable(f"{rule.field}\x1e{named}"), rule.aliases[alias].unit
+            series = _stable(f"{rule.field}\x1e{name}\x1e{where}")
             targets.append(_Target(identity, rule, alias, series, slot, unit, DIVISORS[unit], _kinds(rule.field)))
         return tuple(targets)
 
@@ -232,6 +235,10 @@ def _kinds(wanted: Field) -> tuple[Kind, ...]:
 
 def _matches(alias: Alias, labels: Mapping[str, Any]) -> bool:
     return all(labels.get(label, "") in values for label, values in alias.match)
+
+
+def _text(identity: Identity, labels: Iterable[tuple[str, str]]) -> str:
+    return "\x1f".join((*identity, *(part for pair in labels for part in pair)))
 
 
 def _stable(text: str) -> int:
