@@ -23,7 +23,7 @@ from headrace.infra.gateway_engine.even_weights import even_weights
 MODEL = "m"
 CLUSTER = "A"
 QUICK = GatewaySettings(
-    port=0, head_s=2.0, keepalive_s=5.0, body_s=2.0, connect_s=1.0, first_byte_s=2.0, idle_s=1.0, total_s=10.0,
+    port=0, head_s=20.0, keepalive_s=30.0, body_s=20.0, connect_s=10.0, first_byte_s=20.0, idle_s=20.0, total_s=40.0,
     probe_period_s=0.05, drain_s=1.0,
 )  # fmt: skip
 GOOD = Behaviour(constant())
