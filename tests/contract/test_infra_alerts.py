@@ -66,7 +66,9 @@ CASES: dict[str, Case] = {
     "HeadraceStaleEngines": Case(
         ({f'{S}stale_inputs{{kind="engine"}}': "1x40"},), ({f'{S}stale_inputs{{kind="ageing"}}': "1x40"},)
     ),
-    "HeadraceTelemetryLost": Case(({f"{S}signal_age_seconds": "40x40"},), ({f"{S}signal_age_seconds": "20x40"},)),
+    "HeadraceTelemetryLost": Case(
+        ({f"{S}signal_timestamp_seconds": "0+15x30 450x10"},), ({f"{S}signal_timestamp_seconds": "0+15x40"},)
+    ),
     "HeadraceCoverageLow": Case(
         ({f"{S}coverage_least": "0.3x40", f'{S}coverage_least{{instance="b"}}': NAN},),
         ({f"{S}coverage_least": "0.9x40"}, {f"{S}coverage_least": "1x30 0.2x10"}),

@@ -18,6 +18,8 @@ from headrace.solver.settings import SolverSettings
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
+KEPT: Final = ("leads", "snapshot_timestamp_seconds", "signal_timestamp_seconds")
+"""Gauges that stay when another solver leads: of instants the newest counts, whoever shows it."""
 OUTCOMES: Final = ("COMMITTED", "FAILED", "FENCED", "UNSOUND")
 
 TABLE: Final = (
@@ -43,7 +45,7 @@ TABLE: Final = (
         "protected_engines", "gauge", ("protection",), "Engines that a protection gave less, or more, than they say"
     ),
     Metric("stale_inputs", "gauge", ("kind",), "Inputs not heard of in time: engine, demand, link; ageing: fading"),
-    Metric("signal_age_seconds", "gauge", (), "Age of the newest signal of any engine"),
+    Metric("signal_timestamp_seconds", "gauge", (), "Event time of the newest signal of any engine"),
     Metric("coverage_least", "gauge", (), "Least coverage of the window of an engine that is heard"),
     Metric("overrides", "gauge", ("kind",), "Operators' overrides in force"),
     Metric("override_age_seconds", "gauge", ("kind",), "How long the oldest override in force has stood"),
@@ -64,7 +66,7 @@ def count_standing_by(counts: Counts) -> None:
     for each in TABLE:
         if each.kind == "gauge" and each.labels:
             counts.show_all(each.name, {})
-        elif each.kind == "gauge" and each.name not in ("leads", "snapshot_timestamp_seconds"):
+        elif each.kind == "gauge" and each.name not in KEPT:
             counts.show(each.name, math.nan)
 
 
@@ -82,7 +84,7 @@ def count_inputs(counts: Counts, view: StateView, problem: Problem, settings: So
         "link": sum(seconds is None for seconds in problem.network_s.values()),
     }
     counts.show_all("stale_inputs", {(kind,): float(count) for kind, count in stale.items()})
-    counts.show("signal_age_seconds", problem.lag_ms / 1000)
+    counts.show("signal_timestamp_seconds", (now_ms - problem.lag_ms) / 1000 if view.engines else math.nan)
     counts.show("coverage_least", min((state.coverage for state in heard), default=math.nan))
     standing = [override for override in view.overrides.values() if override.holds(now_ms)]
     kinds = Counter(override.kind.value for override in standing)

@@ -21,10 +21,11 @@
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 
 from headrace.infra.gateway.core.bounded_names import OTHER, BoundedNames
 from headrace.infra.gateway.core.stream_timing import StreamLatency
+from headrace.infra.metrics import new_registry
 
 MAX_MODELS: Final = 200
 MAX_ENGINES: Final = 1_000
@@ -41,7 +42,7 @@ class GatewayMetrics:
     """The gateway's metrics; `registry` is what /metrics shows."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+        self.registry = new_registry()
         self._models = BoundedNames(MAX_MODELS)
         self._engines = BoundedNames(MAX_ENGINES)
         self._pairs = BoundedNames(MAX_PAIRS)

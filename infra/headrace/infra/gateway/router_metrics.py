@@ -28,6 +28,8 @@ from headrace.dataplane.staleness import Staleness
 from headrace.infra.gateway.weights_source import FromKafka, WeightsSource
 
 MAX_SERIES: Final = 1_000
+BOUNDED: Final = ("weight", "ejected", "throttled_share", "attempts_in_flight", "retries_saved")
+"""Families that may have more series than are shown."""
 _PREFIX: Final = "headrace_gateway_"
 
 Series = Iterable[tuple[tuple[str, ...], float]]
@@ -48,7 +50,7 @@ class RouterMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Read everything once."""
         router, now_ms = self._router, self._now_ms()
-        self._left_out = {}
+        self._left_out = dict.fromkeys(BOUNDED, 0)
         state = router.staleness(now_ms)
         yield self._gauge(
             "weights_state", "How old the weights are", ("state",), (((s.value,), float(s is state)) for s in Staleness)
