@@ -216,7 +216,7 @@ WRITTEN: tuple[Planted, ...] = (
         _override(OverrideKind.FREEZE, WHOLE_FLEET, -MINUTE_MS, 400 * DAY_MS),
         "freeze",
         W,
-        "lasts another 400 d; at most 30 d",
+        "lasts another 400 d; at most 24 h",
         "headrace unfreeze",
     ),
     Planted(

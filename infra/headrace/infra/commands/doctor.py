@@ -67,12 +67,15 @@ def command(*, config: Config, only: tuple[str, ...], skip: tuple[str, ...], tim
     headrace doctor --only topics,permissions --json | jq -r '.findings[].mend[]'
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
     from headrace.infra.doctor.core.diagnosis import diagnose
+    from headrace.infra.doctor.core.with_flags import without
     from headrace.infra.doctor.gather.gather import gather
+    from headrace.infra.secrets import secrets_of, without_secrets
     from headrace.solver.clocks import wall_clock_ms
 
     checks = _wanted(only, skip)
-    picture = gather(config, wall_clock_ms(), timeout)
-    _tell(diagnose(picture, wall_clock_ms(), checks), as_json=as_json)
+    picture, secrets = gather(config, wall_clock_ms(), timeout), secrets_of(config)
+    report = without(diagnose(picture, wall_clock_ms(), checks), lambda text: without_secrets(text, secrets))
+    _tell(report, as_json=as_json)
 
 
 def _wanted(only: tuple[str, ...], skip: tuple[str, ...]) -> "tuple[NamedCheck, ...]":

@@ -7,6 +7,7 @@ from headrace.schemas.signals import EngineSignals
 REFIT = ("headrace profile fit load.csv --out profiles.toml", "headrace fleet apply profiles.toml")
 """Measure again: what `load.csv` holds, `headrace profile fit --form` says."""
 PUBLISH_FLEET = ("headrace fleet apply --form > fleet.toml", "headrace fleet apply fleet.toml")
+_SOMEWHERE = "http://ENGINE:8000"
 SET_CLOCK = "chronyc makestep"
 
 
@@ -28,8 +29,8 @@ def how_to_publish(picture: Picture, engine_id: str) -> tuple[str, ...]:
 def sidecar(picture: Picture, engine_id: str) -> str:
     """Give the command that reads an engine's metrics beside it, at its own address where the fleet has one."""
     spec = None if picture.view is None else picture.view.specs.get(engine_id.encode())
-    address = "http://ENGINE:8000" if spec is None or spec.address is None else spec.address.rstrip("/")
-    url = quoted(f"{address}/metrics")
+    address = "" if spec is None or spec.address is None else spec.address.rstrip("/")
+    url = quoted(f"{address if address.startswith('http') else _SOMEWHERE}/metrics")
     return f"headrace signals publish --url {url} --engine-id {engine_id} --preset vllm_v1"
 
 

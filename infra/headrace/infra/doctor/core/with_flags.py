@@ -5,21 +5,41 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
+from headrace.infra.config_text import masked
 from headrace.infra.doctor.core.diagnosis import Report
-
-_SECRETS = ("password", "secret", "token", "key")
 
 
 def with_flags(report: Report, params: Mapping[str, object], takes: Callable[[str], bool]) -> Report:
     """Give the report with `--config`, `--bootstrap` and `--set` as they were given, in each command that `takes` them.
 
-    A setting that may be a secret is left out: whoever gave it knows it.
+    A secret is masked: whoever gave it knows it.
     """
     flags = " ".join(_flags(params))
     if not flags:
         return report
     findings = tuple(
         replace(each, mend=tuple(_with(command, flags) if takes(command) else command for command in each.mend))
+        for each in report.findings
+    )
+    return replace(report, findings=findings)
+
+
+def without(report: Report, hidden: Callable[[str], str]) -> Report:
+    """Give the report with every text as `hidden` gives it: what was read from a broker may repeat a password."""
+
+    def of(text: str | None) -> str | None:
+        return None if text is None else hidden(text)
+
+    findings = tuple(
+        replace(
+            each,
+            subject=hidden(each.subject),
+            sentence=hidden(each.sentence),
+            meaning=hidden(each.meaning),
+            mend=tuple(map(hidden, each.mend)),
+            value=of(each.value),
+            bound=of(each.bound),
+        )
         for each in report.findings
     )
     return replace(report, findings=findings)
@@ -41,6 +61,5 @@ def _flags(params: Mapping[str, object]) -> Iterator[str]:
     if params.get("bootstrap") is not None:
         yield f"--bootstrap {shlex.quote(str(params['bootstrap']))}"
     for text in cast("tuple[str, ...]", params.get("settings") or ()):
-        name = text.partition("=")[0].lower()
-        if not any(secret in name for secret in _SECRETS):
-            yield f"--set {shlex.quote(text)}"
+        name, _, value = text.partition("=")
+        yield f"--set {shlex.quote(f'{name}={masked(name, value)}')}"

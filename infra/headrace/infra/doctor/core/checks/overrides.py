@@ -10,8 +10,7 @@ from headrace.schemas.overrides import Override, OverrideKind
 FOLLOWS_FROM = ("brokers",)
 
 SOON_MS = 10 * 60_000
-LONG_MS = 30 * 86_400_000
-"""`headrace drain --for` takes no more."""
+DAY_MS = 86_400_000
 
 
 def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
@@ -34,6 +33,8 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
 def judged(override: Override, now_ms: int, longer: str) -> Iterator[Finding]:
     """Give what is to be said of any override's end."""
     left_ms = override.expires_ms - now_ms
+    # The commands that say one take no more.
+    longest_ms = DAY_MS if override.kind is OverrideKind.FREEZE else 30 * DAY_MS
     if left_ms <= 0:
         yield note(
             override.target,
@@ -43,14 +44,14 @@ def judged(override: Override, now_ms: int, longer: str) -> Iterator[Finding]:
             value=left_ms,
             bound=0,
         )
-    elif left_ms > LONG_MS:
+    elif left_ms > longest_ms:
         yield warning(
             override.target,
-            f"{named(override)} {override.words} lasts another {duration(left_ms)}; at most {duration(LONG_MS)}",
+            f"{named(override)} {override.words} lasts another {duration(left_ms)}; at most {duration(longest_ms)}",
             "whoever said it will not remember; nothing else ends it",
             take_back(override),
             value=left_ms,
-            bound=LONG_MS,
+            bound=longest_ms,
         )
     elif left_ms < SOON_MS:
         yield warning(

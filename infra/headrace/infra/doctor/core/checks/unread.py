@@ -19,5 +19,5 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 -
             some(parts),
             f"not looked at: {some(parts)}: {reason}",
             "what checks make of it is not known; that nothing else is said of it does not mean that it is right",
-            "headrace doctor --timeout 120",
+            "headrace doctor --timeout 120" if "time" in reason else "headrace doctor --only brokers,permissions",
         )
