@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 from aiohttp import web
@@ -52,6 +53,8 @@ from solver_inputs import engine_state, profile, spec
 TABLE = topic_table(TopicSettings())
 PERIOD_MS = 500
 ROOMY = Bounds(10_000, 10_000_000)
+AHEAD_MS = 3_600_000
+"""Ticks are dated so far ahead: nothing goes stale, however slow the machine is that a test runs on."""
 
 
 def raw(role: str, record: Record, offset: int = 0) -> RawRecord:
@@ -212,14 +215,19 @@ class Town:
         return replace(route, targets=targets, version=self.version, demand_rps=demand)
 
 
+def soon_ms() -> int:
+    """An instant of a tick that does not go stale."""
+    return now_ms() + AHEAD_MS
+
+
 def feed(desk: Desk, records: Iterator[RawRecord]) -> None:
     for record in records:
         desk.offer(record)
 
 
 def settled_desk(town: Town, ticks: int = 5, bounds: Bounds = ROOMY, at_ms: int | None = None) -> Desk:
-    """A desk that has read a fleet and some ticks, the last of them at `at_ms`."""
-    desk, last_ms = Desk(TABLE, bounds), now_ms() if at_ms is None else at_ms
+    """A desk that has read a fleet and some ticks, the last of them at `at_ms`, else at one that does not go stale."""
+    desk, last_ms = Desk(TABLE, bounds), soon_ms() if at_ms is None else at_ms
     desk.offer(raw(PROFILES, profile(capacity_rps=25.0)))
     for each in town.specs():
         desk.offer(raw(FLEET, each))
@@ -260,13 +268,16 @@ class Served:
         self.loop.call_soon_threadsafe(self.events.changed)
 
 
+_files = cache(page_files)
+
+
 @contextmanager
 def served(
     desk: Desk, token: str | None = None, explain: Explain = three_regions_why, port: int = 0
 ) -> Iterator[Served]:
     """Serve a desk on a free port, on a thread of its own."""
     loop, events, pool = asyncio.new_event_loop(), Events(desk, 8), ThreadPoolExecutor(2)
-    app = Console(Gate(token, (), 3_600.0), page_files(), Api(desk, Explainer(explain), pool), events, secure=False)
+    app = Console(Gate(token, (), 3_600.0), _files(), Api(desk, Explainer(explain), pool), events, secure=False)
     runner = web.AppRunner(app.application(), access_log=None, shutdown_timeout=1.0)
 
     async def start() -> int:

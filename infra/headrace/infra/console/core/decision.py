@@ -104,6 +104,6 @@ def decision_log(
 
 
 def _is_quiet(line: DiffLine, before: DiffLine | None) -> bool:
-    if line.moves or line.added or line.removed or before is None:
+    if line.moves or line.added or line.removed:
         return False
-    return line.status == before.status
+    return before is None or line.status == before.status

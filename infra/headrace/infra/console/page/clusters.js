@@ -23,7 +23,7 @@ function columns() {
   return [
     { name: "Cluster", width: "minmax(90px, 1.4fr)", least: 90, sort: (row) => row.cluster, show: text((row) => row.cluster) },
     { name: "Demand", width: "minmax(110px, 1.5fr)", least: 110, number: true, sort: (row) => row.demand_rps, make: bar.make, show: bar.show((row) => row.part, (row) => rps(row.demand_rps)) },
-    { name: "Shed", width: "58px", least: 58, number: true, sort: shed, show: text((row) => (row.shed_rps > 0 ? percent(shed(row)) : "0")) },
+    { name: "Shed", width: "66px", least: 66, number: true, sort: shed, show: text((row) => (row.shed_rps > 0 ? percent(shed(row)) : "0")) },
     { name: "Retry", width: "58px", least: 58, number: true, sort: (row) => row.retry_ratio_min, show: text((row) => percent(row.retry_ratio_min)) },
     { name: "Engines", width: "72px", least: 72, number: true, sort: (row) => row.engines, show: text((row) => whole(row.engines)) },
   ];

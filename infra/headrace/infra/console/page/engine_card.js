@@ -1,23 +1,20 @@
 // One engine in full: how it stands, what it says of itself, what the fleet says of it, and who sends it what.
 import { ask } from "./api.js";
 import { el } from "./dom.js";
-import { note, openDrawer, part, plainList } from "./drawer.js";
+import { isAwaited, note, openDrawer, part, plainList } from "./drawer.js";
 import { DASH, duration, percent, routeName, rps, whole } from "./format.js";
 import { look, nowMs } from "./state.js";
 import { STANDINGS, inWords } from "./words.js";
 import { openWhy } from "./why.js";
 
-let asked = 0;
-
 export async function openEngine(id) {
-  const number = ++asked;
   const { version } = look();
-  openDrawer(id, "Engine", note("Asking…"));
+  const mine = openDrawer(id, "Engine", note("Asking…"));
   try {
     const [card, weights] = await Promise.all([ask("engine", { version, engine: id }), ask("weights", { version, engine: id, limit: 50 })]);
-    if (number === asked) show(card, weights);
+    if (isAwaited(mine)) show(card, weights);
   } catch (error) {
-    if (number === asked) openDrawer(id, "Engine", note(error.message));
+    if (isAwaited(mine)) openDrawer(id, "Engine", note(error.message));
   }
 }
 

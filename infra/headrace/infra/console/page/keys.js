@@ -48,7 +48,8 @@ function act(key) {
 function go(id) {
   const section = byId(id);
   section.scrollIntoView({ block: "start" });
-  section.querySelector(".vt, .scroll, select, button")?.focus({ preventScroll: true });
+  const first = [".vt", ".scroll", "select", "button"].map((each) => section.querySelector(each)).find(Boolean);
+  first?.focus({ preventScroll: true });
   return true;
 }
 

@@ -1,7 +1,7 @@
 // Why a weight is what it is: the answer of `headrace explain`, as it came from the solver's own code.
 import { ask } from "./api.js";
 import { el } from "./dom.js";
-import { note, openDrawer, part, plainList } from "./drawer.js";
+import { isAwaited, note, openDrawer, part, plainList } from "./drawer.js";
 import { clock, day, ms, percent } from "./format.js";
 import { look, set } from "./state.js";
 import { inWords } from "./words.js";
@@ -13,22 +13,20 @@ const TERMS = [
   ["scarcity_ms", "Scarcity", "what its room is worth, where it is full"],
   ["move_ms", "Move", "for leaving a warm cache"],
 ];
-let asked = 0;
 
 export async function openWhy({ cluster, model, request_class, engine_id }) {
-  const number = ++asked;
   const { version } = look();
   const title = `Why ${engine_id}?`;
   const route = `${cluster} · ${model} · ${request_class}`;
-  openDrawer(title, route, note("Computing the tick again, from what the solver had read…"));
+  const mine = openDrawer(title, route, note("Computing the tick again, from what the solver had read…"));
   let answer;
   try {
     answer = await ask("explain", { version, cluster, engine: engine_id, model, class: request_class });
   } catch (error) {
-    if (number === asked) openDrawer(title, route, note(`No answer: ${error.message}`));
+    if (isAwaited(mine)) openDrawer(title, route, note(`No answer: ${error.message}`));
     return;
   }
-  if (number === asked) show(answer, route);
+  if (isAwaited(mine)) show(answer, route);
 }
 
 function show(answer, route) {
