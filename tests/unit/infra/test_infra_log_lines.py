@@ -10,6 +10,7 @@ import pytest
 
 from headrace.infra.config import Config, load_with_origins
 from headrace.infra.config_text import to_toml
+from headrace.infra.library_logs import redirect_library_logs
 from headrace.infra.log_lines import open_log
 from headrace.infra.log_settings import LogSettings
 from headrace.infra.secrets import fields_without_secrets, secrets_of, without_secrets
@@ -65,6 +66,22 @@ def test_what_a_library_logs_is_a_line_of_the_same_form(capsys: pytest.CaptureFi
     assert (said["event"], said["level"], said["logger"]) == ("broker b:1 is away", "warning", "headrace.kafka")
 
 
+def test_what_a_library_says_again_and_again_is_said_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    log, at_s = open_log(Config()), [0.0]
+    redirect_library_logs(log, lambda: at_s[0])
+    for tenth in range(105):
+        at_s[0] = tenth / 10
+        logging.getLogger("headrace.kafka").error("FAIL [consumer-%d]: refused (after %d ms)", tenth % 2, tenth)
+        if tenth == 50:
+            logging.getLogger("headrace.kafka").error("another thing")
+    said = [(line["event"], line.get("held_back")) for line in lines(capsys)]
+    assert said == [
+        ("FAIL [consumer-0]: refused (after 0 ms)", None),
+        ("another thing", None),
+        ("FAIL [consumer-0]: refused (after 100 ms)", 99),
+    ]
+
+
 def test_the_secrets_of_a_configuration_are_all_found(config: Config) -> None:
     assert set(SECRETS) <= set(secrets_of(config))
 
@@ -82,7 +99,7 @@ def test_no_secret_is_in_any_line_however_it_got_there(
         logging.getLogger("headrace.kafka").error("SASL failed for %s", secret)
         error = ValueError(f"cannot log in with {secret}")
         log.error("it raised", exc_info=error)
-        logging.getLogger("asyncio").error("it raised", exc_info=error)
+        logging.getLogger(f"asyncio.{secret}").error("it raised", exc_info=error)
         sys.excepthook(ValueError, error, None)
     said = capsys.readouterr().err
     assert said.count("it raised") == 2 * len(SECRETS)
