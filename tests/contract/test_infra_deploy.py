@@ -199,6 +199,19 @@ def test_kustomize_renders_the_example_with_every_name_resolved() -> None:
             assert {v["configMap"]["name"] for v in volumes if "configMap" in v} <= maps
 
 
+@pytest.mark.parametrize("page", ["deploy/README.md", "docs/capacity.md", "docs/upgrade.md", "docs/operators.md"])
+def test_commands_and_settings_that_the_pages_name_exist(page: str) -> None:
+    text = (DEPLOY.parent / page).read_text("utf-8")
+    context = click.Context(headrace)
+    for name in re.findall(r"(?:^|`|bin/)headrace ([a-z][a-z-]+)", text, re.MULTILINE):
+        assert headrace.get_command(context, name) is not None, name
+    sections = "kafka|topics|bridge|streams|solver|gateway|console"
+    for section, setting in re.findall(rf"`({sections})\.([a-z_]+)`", text):
+        assert hasattr(getattr(Config(), section), setting), f"{section}.{setting}"
+    for file in re.findall(r"bench_\w+\.py", text):
+        assert (DEPLOY.parents[1] / "tests" / "bench" / file).is_file()
+
+
 def parsed(unit: Path) -> configparser.ConfigParser:
     parser = configparser.ConfigParser(strict=False, interpolation=None, delimiters=("=",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # keys of units have capitals
