@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup java prometheus demo test check lint types imports unit integration bench clean
+.PHONY: help setup java browser prometheus demo test check lint types imports unit integration bench clean
 
 VENV := .venv
 BIN  := $(VENV)/bin
@@ -24,6 +24,9 @@ java: $(STAMP)  ## Java 17 and Maven are here, and Kafka's jars are resolved
 prometheus: $(STAMP)
 	@bash infra/setup.sh prometheus $(VENV)
 
+browser: $(STAMP)
+	@bash infra/setup.sh browser
+
 demo: setup  ## the whole path on the embedded broker with real data
 	@$(BIN)/headrace demo $(DEMO)
 
@@ -43,10 +46,10 @@ imports: setup
 	$(BIN)/lint-imports
 
 unit: setup prometheus
-	$(BIN)/pytest tests -m "not embedded and not apache and not wheel" -n auto --dist worksteal --cov --cov-report=term
+	$(BIN)/pytest tests -m "not embedded and not apache and not browser and not wheel" -n auto --dist worksteal --cov --cov-report=term
 
-integration: setup java prometheus
-	$(BIN)/pytest tests -m "embedded or apache or wheel"
+integration: setup java prometheus browser
+	$(BIN)/pytest tests -m "embedded or apache or browser or wheel"
 
 bench: setup  ## peers beside us in one run
 	@for b in tests/bench/bench_*.py; do $(BIN)/python $$b; done

@@ -3,6 +3,7 @@
 #   setup.sh python VENV   the virtual environment VENV, with headrace and everything it may use, pinned versions
 #   setup.sh java          Java 17 and Maven are here
 #   setup.sh prometheus VENV   prometheus and promtool for the tests of alerts and dashboards, if they can be had
+#   setup.sh browser       Chromium for the tests of the console's page, if it can be had
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -125,9 +126,28 @@ install_prometheus() {
   say "  Debian, Ubuntu: sudo apt-get install prometheus    macOS: brew install prometheus"
 }
 
+install_browser() {
+  local name
+  for name in "${HEADRACE_CHROMIUM:-}" chromium chromium-browser google-chrome chrome chromium-headless-shell; do
+    if [[ -n $name ]] && command -v "$name" >/dev/null 2>&1; then
+      return
+    fi
+  done
+  if command -v apt-get >/dev/null 2>&1 && ((EUID == 0)); then
+    say "installing Chromium for the console's tests"
+    if (apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 install chromium) \
+      >"$log" 2>&1 && command -v chromium >/dev/null 2>&1; then
+      return
+    fi
+  fi
+  say "Chromium is not here; the tests of the console's page are skipped. Get it, or name one in HEADRACE_CHROMIUM:"
+  say "  Debian: sudo apt-get install chromium    Fedora: sudo dnf install chromium    macOS: brew install chromium"
+}
+
 case ${1:-} in
   python) install_python "${2:-}" ;;
   java) check_java ;;
   prometheus) install_prometheus "${2:-}" ;;
-  *) fail "usage: infra/setup.sh python VENV | java | prometheus VENV" "what was asked for: ${1:-nothing}" ;;
+  browser) install_browser ;;
+  *) fail "usage: infra/setup.sh python VENV | java | prometheus VENV | browser" "what was asked for: ${1:-nothing}" ;;
 esac
