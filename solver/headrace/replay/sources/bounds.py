@@ -15,16 +15,24 @@ from headrace.schemas.weights import SnapshotCommit
 
 @dataclass(slots=True)
 class Bounds:
-    """The offsets, taken in tick by tick."""
+    """The offsets, taken in tick by tick; the first live tick, and whether none had read less than it."""
 
     span: Span
     least: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     most: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     ticks: int = 0
+    first: SnapshotCommit | None = None
+    first_is_least: bool = True
 
-    def add(self, commit: SnapshotCommit) -> None:
-        """Take in a tick of the range."""
+    def add(self, commit: SnapshotCommit, *, live: bool = True) -> None:
+        """Take in a tick of the range; `live` where it is not a shadow's."""
         self.ticks += 1
+        if live:
+            self.first = self.first or commit
+            read = zip(self.first.inputs, commit.inputs, strict=False)
+            self.first_is_least &= all(
+                now >= then for one, other in read for then, now in zip(one.offsets, other.offsets, strict=False)
+            )
         for number, each in enumerate(commit.inputs):
             for partition, offset in enumerate(each.offsets):
                 place = number, partition

@@ -1,11 +1,11 @@
 """Kafka -> a folder of history that stands on its own: what is in the range, and what stood when it began.
 
     snapshots, decisions   from the last keyframe before the range to its end
-    inputs of the solver   newest record of each key below the first tick's offsets, then all up to the last tick's
+    inputs of the solver   newest record of each key below the first tick's offsets, then all up to the last tick's;
+                           read from as little before the range as is proved to be enough (`look_back`)
     signals, foreign       of the range, by their timestamps
 
-Bounded: one record a key of the input topics is held, and one block a file. Inputs are read from their beginning, since
-the newest record of a silent engine may lie anywhere.
+Bounded: one record a key of the input topics is held, and one block a file.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,6 +17,7 @@ from headrace.replay.core.history import Finding, Found, HistoryError, Span
 from headrace.replay.sources.bounds import Base, Bounds
 from headrace.replay.sources.folder import TRANSACTIONAL
 from headrace.replay.sources.kafka_range import KafkaRange, NoTopicError
+from headrace.replay.sources.look_back import Proof, Read
 from headrace.replay.sources.manifest import FOREIGN, Manifest, Part, write_manifest
 from headrace.replay.sources.writers import Writers
 from headrace.schemas.assembly import Assembled, SnapshotAssembler
@@ -27,7 +28,17 @@ from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.ids import COMMIT_KEY
 from headrace.schemas.made_folder import made_folder
 from headrace.schemas.raw import RawRecord
-from headrace.schemas.topics import DECISIONS, SHADOW, SNAPSHOTS, STATE_OF, Topic, TopicSettings, topic_table
+from headrace.schemas.topics import (
+    DECISIONS,
+    FLEET,
+    PROFILES,
+    SHADOW,
+    SNAPSHOTS,
+    STATE_OF,
+    Topic,
+    TopicSettings,
+    topic_table,
+)
 from headrace.schemas.weights import SnapshotCommit
 from headrace.solver.core.inputs.state_view import INPUT_ROLES
 
@@ -64,7 +75,7 @@ class Exporter:
         self._told = told
         self._client = Consumer(consumer_options(kafka))
         self._bounds = Bounds(span)
-        self._keyframe_ms: int | None = span.from_ms
+        self._proof = Proof(self._bounds)
         self._ticks = 0
         self._parts: list[Part] = []
         self._findings: list[Finding] = []
@@ -105,23 +116,23 @@ class Exporter:
             self._write(topic, self._input(topic, INPUT_ROLES.index(topic.role)))
         elif topic.role == DECISIONS or topic.role not in TRANSACTIONAL:
             look_back_ms = LOOK_BACK_MS[-2] or 0
-            self._write(
-                topic, self._ranged(topic, self._span.from_ms - (look_back_ms if topic.role == DECISIONS else 0))
-            )
+            decided = topic.role == DECISIONS
+            records = self._ranged(topic, self._span.from_ms - (look_back_ms if decided else 0))
+            self._write(topic, self._proof.followed(records) if decided else records)
         else:
             self._snapshots(topic)
 
     def _snapshots(self, topic: Topic) -> None:
         """Write a snapshot log from a keyframe on, going back as far as it takes."""
         parts, findings, bounds = len(self._parts), len(self._findings), self._bounds
-        watch = _Watch(bounds)
+        watch = _Watch(bounds, live=True)
         for look_back_ms in LOOK_BACK_MS:
             del self._parts[parts:], self._findings[findings:]
-            watch = _Watch(bounds)
+            watch = _Watch(bounds, live=topic.role == SNAPSHOTS)
             from_ms = None if look_back_ms is None else self._span.from_ms - look_back_ms
             self._write(topic, watch.followed(self._ranged(topic, from_ms)))
             if topic.role == SNAPSHOTS:
-                self._keyframe_ms, self._ticks = from_ms, watch.ticks
+                self._ticks = watch.ticks
             if watch.is_whole or not watch.ticks:
                 break
         if watch.ticks and not watch.is_whole:
@@ -130,10 +141,17 @@ class Exporter:
 
     def _input(self, topic: Topic, number: int) -> Iterator[RawRecord]:
         base = Base(self._bounds, number)
+        # What operators own is little, and may be as old as the fleet.
+        from_ms = (
+            None if topic.role in (FLEET, PROFILES) else self._proof.begin_ms(topic.name, number, self._read(topic))
+        )
         reader = KafkaRange(self._kafka, topic.name, self._client)
-        for record in reader.read(is_past=lambda each: self._bounds.is_past(number, each)):
+        for record in reader.read(from_ms, is_past=lambda each: self._bounds.is_past(number, each)):
             yield from base.followed(record)
         yield from base.rest()
+
+    def _read(self, topic: Topic) -> Read:
+        return lambda from_ms, is_past: KafkaRange(self._kafka, topic.name, self._client).read(from_ms, is_past)
 
     def _ranged(self, topic: Topic, from_ms: int | None) -> Iterator[RawRecord]:
         end_ms = self._span.to_ms
@@ -168,8 +186,9 @@ class Exporter:
 class _Watch:
     """Follows a snapshot log: whether it is whole before the range begins, and how far its ticks had read."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: Bounds, *, live: bool) -> None:
         self._bounds = bounds
+        self._live = live
         self._assembler = SnapshotAssembler()
         self.is_whole = False
         self.ticks = 0
@@ -189,7 +208,7 @@ class _Watch:
         if record.key == COMMIT_KEY:
             decoded: SnapshotCommit | Rejected = decode(SnapshotCommit, record.value, record.headers)
             if not isinstance(decoded, Rejected) and decoded.tick_ms in self._bounds.span:
-                self._bounds.add(decoded)
+                self._bounds.add(decoded, live=self._live)
                 self.ticks += 1
 
 

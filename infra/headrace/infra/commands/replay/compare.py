@@ -8,7 +8,7 @@ from headrace.infra.config import Config, config_options
 
 
 @click.command()
-@click.option("--live-vs-shadow", is_flag=True, required=True, help="What was live against what `--shadow` wrote.")
+@click.option("--live-vs-shadow", is_flag=True, help="What was live against what `--shadow` wrote.")
 @click.option("--dir", "folder", type=click.Path(path_type=Path, file_okay=False), help="A folder of exported history.")
 @click.option("--from", "from_text", metavar="TIME", help="Or a range on the broker: 2026-01-02T03:04Z, 2h.")
 @click.option("--to", "to_text", metavar="TIME", help="Where the range ends; now, where it is not given.")
@@ -18,7 +18,7 @@ from headrace.infra.config import Config, config_options
 @config_options
 def command(
     *,
-    live_vs_shadow: bool,  # noqa: ARG001 - names what is compared; there is nothing else yet
+    live_vs_shadow: bool,
     folder: Path | None,
     from_text: str | None,
     to_text: str | None,
@@ -38,7 +38,11 @@ def command(
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
     from headrace.infra.replay_range import history_folder
     from headrace.infra.replay_variants import Asked, compared_with_shadow, tell
+    from headrace.schemas.errors import InvalidInputError
 
+    if not live_vs_shadow:
+        problem = "say what to compare: --live-vs-shadow; other policies are compared by `headrace replay run --policy`"
+        raise InvalidInputError("compare", (problem,))
     asked = Asked((), (), out, processes)
     with history_folder(config, folder, from_text, to_text) as found:
         result = compared_with_shadow(asked, found, config)
