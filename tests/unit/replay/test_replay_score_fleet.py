@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 
 from headrace.replay.score.fleet_model import Behaviour, FleetModel, engines_of
+from headrace.replay.score.placement import Numbers, Placer, engine_numbers
+from headrace.replay.score.settings import ScoreSettings
 from headrace.replay.score.slowness import HOLDS_MS, PERSISTS_MS, Slowness
-from headrace.schemas.weights import Reason
+from headrace.replay.score.world import World
+from headrace.schemas.weights import FallbackTarget, Reason, RouteWeights
 from headrace.solver.core.problem import Engine, Exclusion, Measured, Throughput
+from played_ticks import route, snapshot
 from solver_problems import engine, problem, profile, row
 
 LINE = profile("p", (0.0, 1.0), (0.1, 0.3), (0.0, 0.0))
@@ -131,3 +135,41 @@ def test_a_slowness_that_nothing_has_confirmed_for_a_while_is_forgotten() -> Non
     assert slowness.of("e") == pytest.approx(3.0)
     slowness.see(problem([row("A", 1.0)], [quiet], profiles=(LINE,)), 9_001 + HOLDS_MS)
     assert slowness.of("e") == 1.0
+
+
+# --- going round an engine that is gone -----------------------------------------------------------------------------
+
+
+def sent(record: RouteWeights, gone: str, demand: float = 10.0) -> tuple[dict[str, float], float]:
+    """RPS that each engine is sent while one is gone, and RPS that are shed."""
+    p = problem([row("A", demand)], [engine(e) for e in ("a", "b", "c")], profiles=(LINE,))
+    numbers = Numbers()
+    placement = Placer(numbers).place(p, snapshot((record,), 0))
+    engines = engines_of(p, engine_numbers(p, numbers), Slowness(1.3), {}, frozenset({gone}))
+    happened = World(ScoreSettings()).play(placement, engines, np.array([demand]), np.zeros(1), 1.0)
+    offered = happened.behaviour.offered.tolist()
+    return dict(zip(numbers.ids, offered, strict=True)), float(happened.shed[0])
+
+
+def test_without_a_failover_the_sessions_of_an_engine_that_is_gone_go_by_the_others_weights() -> None:
+    offered, shed = sent(route("A", {"a": 0.5, "b": 0.3, "c": 0.2}), gone="a")
+    assert offered == pytest.approx({"a": 0.0, "b": 6.0, "c": 4.0})
+    assert shed == 0.0
+
+
+def test_with_one_they_go_where_it_says_an_engine_without_a_weight_too() -> None:
+    record = replace(route("A", {"a": 0.5, "b": 0.5}), failover=(FallbackTarget("c", None, 1_000_000),))
+    offered, shed = sent(record, gone="a")
+    assert offered == pytest.approx({"a": 0.0, "b": 5.0, "c": 5.0})
+    assert shed == 0.0
+    assert sent(record, gone="c")[0] == pytest.approx({"a": 5.0, "b": 5.0, "c": 0.0})
+
+
+def test_those_whom_nobody_has_room_for_are_shed() -> None:
+    record = route("A", {"a": 0.5, "b": 0.5})
+    kept = tuple(replace(target, failover_kept=0.6) for target in record.targets)
+    record = replace(record, targets=kept, failover=(FallbackTarget("b", None, 1_000_000),))
+    offered, shed = sent(record, gone="a")
+    # 40 % of a's half: 2 of 10 are shed, and of the 8 that are left all meet b.
+    assert shed == pytest.approx(2.0)
+    assert offered["b"] == pytest.approx(8.0)

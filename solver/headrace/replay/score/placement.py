@@ -28,6 +28,8 @@ class Placement:
         route: (P,) index into routes.
         engine: (P,) number of the engine, as `Numbers` gives it.
         share: (P,) 0..1 of what the route does not shed.
+        failover: (P,) parts of what falls to others while an engine is out; all 0 of a route: by the shares.
+        kept: (P,) share of an engine's sessions that others have room for, while it is out.
         network_s: (P,) round trip.
     """
 
@@ -37,6 +39,8 @@ class Placement:
     route: Ints
     engine: Ints
     share: Floats
+    failover: Floats
+    kept: Floats
     network_s: Floats
 
 
@@ -63,6 +67,8 @@ class _Part:
     record: RouteWeights
     engine: Ints
     share: Floats
+    failover: Floats
+    kept: Floats
     told_s: Floats
     sites: tuple[str, ...]
 
@@ -89,6 +95,8 @@ class Placer:
             route=np.repeat(np.arange(len(kept)), sizes),
             engine=np.concatenate([np.empty(0, np.int64), *(part.engine for part in kept)]),
             share=_floats([part.share for part in kept]),
+            failover=_floats([part.failover for part in kept]),
+            kept=_floats([part.kept for part in kept]),
             network_s=_floats([_round_trips(part, problem.network_s) for part in kept]),
         )
 
@@ -96,13 +104,22 @@ class Placer:
         known = self._parts.get(route.key)
         if known is not None and known.record is route:
             return known
-        used = [target for target in route.targets if target.weight_ppm > 0]
+        told = {target.engine_id: target for target in route.targets}
+        out = {each.engine_id for each in route.excluded}
+        taken = {t.engine_id: t.weight_ppm for t in route.failover if t.weight_ppm > 0 and t.engine_id not in out}
+        used = [engine for engine, target in told.items() if target.weight_ppm > 0]
+        used += [engine for engine in taken if engine not in used]
+        kept = [told[e].failover_kept if e in told else None for e in used]
+        # Of an engine that the record tells no round trip of, and nobody measured: as far as the furthest.
+        furthest = max((target.network_s for target in route.targets), default=0.0)
         return _Part(
             record=route,
-            engine=np.array([self._numbers.of(t.engine_id) for t in used], dtype=np.int64),
-            share=np.array([t.weight_ppm / PPM for t in used], dtype=np.float64),
-            told_s=np.array([t.network_s for t in used], dtype=np.float64),
-            sites=tuple(self._sites.get(t.engine_id, "") for t in used),
+            engine=np.array([self._numbers.of(e) for e in used], dtype=np.int64),
+            share=np.array([told[e].weight_ppm / PPM if e in told else 0.0 for e in used], dtype=np.float64),
+            failover=np.array([taken.get(e, 0) / PPM for e in used], dtype=np.float64),
+            kept=np.array([1.0 if each is None or not taken else each for each in kept], dtype=np.float64),
+            told_s=np.array([told[e].network_s if e in told else furthest for e in used], dtype=np.float64),
+            sites=tuple(self._sites.get(e, "") for e in used),
         )
 
 

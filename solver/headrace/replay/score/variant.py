@@ -197,7 +197,8 @@ class VariantScorer:
                 pairs = placement.route == r
                 kept = seconds * (1.0 - float(placement.shed[r]))
                 for e, share in zip(placement.engine[pairs].tolist(), placement.share[pairs].tolist(), strict=True):
-                    out[name, self._numbers.ids[e]] = kept * share
+                    if share > 0.0:
+                        out[name, self._numbers.ids[e]] = kept * share
         return out
 
     def _keep(self, placement: Placement, happened: Happened, whole: Ints, seconds: float) -> None:

@@ -2,7 +2,8 @@
 
     offered[r] = demand + retries of the tick before         sent[p] = offered[r] (1 - shed[r]) share[p]
     refused[p] = sent[p] x refused share of its engine       retried at the next tick: at most retry ratio x demand[r]
-    a data plane goes round an engine that does not answer: its share falls to the route's others, by their weights
+    a data plane goes round an engine that does not answer: its share falls to others by the route's failover, else by
+    their weights; the share of its sessions that the failover has no room for is shed
     end to end = network + wait + TTFT + cold x idle TTFT + factor x tokens x TBOT
 
 Retries are the route's again, by the same weights: an engine that is full is met once more as often as its weight says.
@@ -64,8 +65,9 @@ class World:
         """
         retrying = np.array([self._retrying.get(r.key, 0.0) for r in placement.routes]) if self._retrying else 0.0
         offered = demand + retrying
-        share = _going_round(placement, engines, len(demand))
-        shed_ratio = np.where(add_up(placement.route, share, len(demand)) > 0.0, placement.shed, 1.0)
+        share, unplaced = _going_round(placement, engines, len(demand))
+        shed = placement.shed + (1.0 - placement.shed) * unplaced
+        shed_ratio = np.where(add_up(placement.route, share, len(demand)) > 0.0, shed, 1.0)
         sent = (offered * (1.0 - shed_ratio))[placement.route] * share
         load = add_up(placement.engine, sent, engines.count)
         behaviour = self._model.step(engines, load, seconds)
@@ -96,9 +98,19 @@ class World:
         )
 
 
-def _going_round(placement: Placement, engines: Engines, routes: int) -> Floats:
-    """Give the shares as data planes use them, (P,): none of engines that are gone; all 0 where nobody is left."""
-    there = np.where(engines.capacity[placement.engine] > 0.0, placement.share, 0.0)
+def _going_round(placement: Placement, engines: Engines, routes: int) -> tuple[Floats, Floats]:
+    """Give the shares as data planes use them, and what they shed beside, (P,) and (R,).
+
+    None of engines that are gone; all 0 where nobody is left.
+    """
+    is_there = engines.capacity[placement.engine] > 0.0
+    there = np.where(is_there, placement.share, 0.0)
     left = add_up(placement.route, there, routes)
-    whole: Floats = there / np.where(left > 0.0, left, 1.0)[placement.route]
-    return whole
+    lost = add_up(placement.route, placement.share - there, routes)
+    brought = np.where(is_there, placement.failover, 0.0)
+    taken = add_up(placement.route, brought, routes)
+    by_failover = (taken > 0.0)[placement.route]
+    by_weight = there / np.where(left > 0.0, left, 1.0)[placement.route]
+    moved = there + (lost / np.where(taken > 0.0, taken, 1.0))[placement.route] * brought
+    gone = np.where(is_there, 0.0, placement.share * (1.0 - placement.kept))
+    return np.where(by_failover, moved, by_weight), add_up(placement.route, gone, routes)
