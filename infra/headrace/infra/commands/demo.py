@@ -88,6 +88,7 @@ def command(
             _say(f"starting: {broker} broker, streams, solver, {len(found.clusters)} data planes; logs in {folder}")
             session.start()
             _say(f"first request routed {session.times.first_routed_request_s:.1f} s after the start")
+            _say(f"look at it in a browser: headrace console --config {folder}/headrace.toml")
             stopped = ask_to_stop()
             if attended:
                 run_with_view(session, for_s, stopped, keys)
