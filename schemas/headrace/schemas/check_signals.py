@@ -186,6 +186,7 @@ def _probe_problems(signal: NetworkProbe, timestamp_ms: int) -> Iterator[_Proble
     yield from _period(signal.at_ms, signal.at_ms, timestamp_ms)
     if signal.rtt_s is not None:
         yield from _seconds("rtt_s", signal.rtt_s, 3600.0)
+    yield from series_problems(None, signal.lineage, timestamp_ms, counts_too=False)
 
 
 def _identifiers(**names: str) -> Iterator[_Problem]:

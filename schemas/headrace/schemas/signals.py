@@ -130,6 +130,7 @@ class NetworkProbe:
     source: str
     at_ms: int
     rtt_s: float | None
+    lineage: Lineage | None = None
 
     @property
     def key(self) -> bytes:

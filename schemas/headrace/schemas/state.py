@@ -128,6 +128,7 @@ class NetworkState:
     late: int
     applied_offset: int
     panes: bytes
+    series: bytes | None = None
 
     @property
     def key(self) -> bytes:

@@ -1,10 +1,17 @@
 import math
+from dataclasses import replace
 
 import pytest
 
 from headrace.schemas.check_state import check_state
+from headrace.schemas.codec import decode, encode, must
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.series import Lineage
 from headrace.schemas.signals import NetworkProbe
 from headrace.schemas.state import NetworkState
+from headrace.streams.core.canonical.translator import Translator
+from headrace.streams.core.decode.contract import DecodeOptions
+from headrace.streams.core.mapping.parse import load_preset
 from headrace.streams.core.network import NetworkAccumulator, fold_network
 from headrace.streams.settings import StreamsSettings
 
@@ -51,9 +58,31 @@ def test_late_and_duplicates_are_not_applied() -> None:
     assert fold_network(state, probe(10_000, 0.1), 0, 0, SETTINGS) == state
 
 
+def read_at(at_ms: int, rtt_s: float, offset: int, partition: int = 0) -> NetworkProbe:
+    return replace(probe(at_ms, rtt_s), lineage=Lineage("team.probes", partition, offset, 0, "h"))
+
+
+def test_a_probe_that_a_bridge_delivers_again_counts_once_after_a_restart_too() -> None:
+    first, second = read_at(1_000, 0.1, 7), read_at(2_000, 0.3, 8)
+    state = folded(first, second, first, second)
+    assert (state.count, state.rtt_s) == (2, pytest.approx(0.2))
+    again = must(decode(NetworkState, encode(state)))
+    for offset, each in enumerate((first, second, read_at(2_500, 0.5, 3, partition=1)), 10):
+        again = fold_network(again, each, offset, each.at_ms, SETTINGS)
+    assert (again.count, again.rtt_s) == (3, pytest.approx(0.3))
+    assert check_state(again) == ()
+
+
+def test_the_bridge_says_of_a_probe_where_it_read_it() -> None:
+    record = RawRecord("team.probes", 3, 9, 1_000, None, encode(probe(1_000, 0.1)))
+    (passed,) = Translator(load_preset("vllm_v1"), DecodeOptions("avro")).translate(record, 2_000).signals
+    assert passed.lineage is not None
+    assert (passed.lineage.topic, passed.lineage.partition, passed.lineage.offset) == ("team.probes", 3, 9)
+
+
 def test_panes_of_another_hand_begin_a_new_window() -> None:
     state = folded(probe(1_000, 0.1))
-    strange = NetworkState(**{name: getattr(state, name) for name in NetworkState.__slots__} | {"panes": b"\x07"})
+    strange = replace(state, panes=b"\x07")
     assert fold_network(strange, probe(2_000, 0.4), 1, 0, SETTINGS).rtt_s == 0.4
 
 

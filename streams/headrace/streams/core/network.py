@@ -4,6 +4,9 @@
 
 A lost probe is a measurement: it counts in `count` and `lost_share`, and leaves the round trip as it was. Smoothing is
 that of latencies: worse fast, better slowly, from a base at the last closed pane.
+
+A probe that a bridge read somewhere counts once, however often the bridge delivers it: how far each source was read is
+part of the state, as with engines.
 """
 
 import struct
@@ -12,6 +15,7 @@ from dataclasses import dataclass
 from headrace.schemas.signals import NetworkProbe
 from headrace.schemas.state import Invalid, NetworkState
 from headrace.streams.core import packing
+from headrace.streams.core.ledger import Ledger
 from headrace.streams.core.panes import PaneGrid
 from headrace.streams.core.smoothing import Smoothed, smooth
 from headrace.streams.core.window import Outcome, Progress, Window
@@ -39,6 +43,7 @@ class NetworkAccumulator:
         self.settings = settings
         self.window: Window[NetworkPane] = Window(PaneGrid.of(settings), Progress())
         self.base: Smoothed | None = None
+        self.ledger: Ledger | None = None
 
     @classmethod
     def resume(cls, state: NetworkState, settings: StreamsSettings) -> "NetworkAccumulator":
@@ -54,11 +59,21 @@ class NetworkAccumulator:
         if known.window.open_from is None:
             known.window.close()
         known.window.evict()
+        if state.series is not None:
+            try:
+                known.ledger, _ = Ledger.read(state.series)
+            except packing.UNREADABLE:
+                known.ledger = None
         return known
 
     def apply(self, probe: NetworkProbe, offset: int, timestamp_ms: int) -> Outcome:
         """Fold one probe."""
         window = self.window
+        if offset > window.progress.applied_offset and probe.lineage is not None:
+            if self.ledger is None:
+                self.ledger = Ledger()
+            if not self.ledger.first_told(probe.lineage, probe.at_ms):
+                return Outcome.DUPLICATE
         outcome = window.see(probe.at_ms, offset, timestamp_ms)
         if outcome is not Outcome.APPLIED:
             return outcome
@@ -98,6 +113,7 @@ class NetworkAccumulator:
             late=progress.late,
             applied_offset=progress.applied_offset,
             panes=self._pack(panes),
+            series=None if self.ledger is None else self.ledger.pack(()),
         )
 
     def _smooth(self, smoothed: Smoothed | None, pane: NetworkPane, at_ms: int) -> Smoothed | None:

@@ -13,7 +13,7 @@ from headrace.schemas.check_signals import Signal, check_signal
 from headrace.schemas.dead_letters import Rejected, RejectReason
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.series import Lineage, SeriesPart
-from headrace.schemas.signals import Demand, EngineSignals, Vantage
+from headrace.schemas.signals import Vantage
 from headrace.streams.core.canonical.parts import as_parts, part_names
 from headrace.streams.core.canonical.wire import ReadingWriter, Told
 from headrace.streams.core.decode.contract import DecodeOptions, Explicit, Exponential
@@ -134,9 +134,8 @@ class Translator:
     def _signals(self, signals: tuple[Signal, ...], record: RawRecord, rejects: list[Rejected]) -> list[Signal]:
         found: list[Signal] = []
         for index, signal in enumerate(signals):
-            if isinstance(signal, EngineSignals | Demand):
-                lineage = Lineage(record.topic, record.partition, record.offset, index, self.mapping.hash)
-                signal = replace(signal, lineage=lineage)  # noqa: PLW2901 - the same signal, with where it was read
+            lineage = Lineage(record.topic, record.partition, record.offset, index, self.mapping.hash)
+            signal = replace(signal, lineage=lineage)  # noqa: PLW2901 - the same signal, with where it was read
             problem = check_signal(signal, record.timestamp_ms)
             if problem is None:
                 found.append(signal)
