@@ -59,6 +59,11 @@ class SolverSettings:
             believe what is stated.
         measured_capacity_probe: share of its stated capacity that such an engine is given back per second.
         backlog_drain_ms: time in which a standing queue is to drain; 0 to leave queues alone.
+        probe_share: share of capacity that an engine of which nothing is known may be given for nothing, so that it is
+            measured; 0 for none.
+        max_step: share of a route's traffic that one engine pool may gain or lose of it in a tick without a further
+            price; 1 for no bound.
+        step_price_ms: price of what moves beyond it, ms per request, on either side.
         proportional_gain: of the policy `proportional`: change of a weight per second at an error of its whole score.
         pid_gain: of the policy `pid`: change of a weight per change of its error.
         pid_integral: of the policy `pid`: change of a weight per second and error.
@@ -110,6 +115,9 @@ class SolverSettings:
     measured_capacity_least: Annotated[float, Gt(0), Le(1)] = 0.05
     measured_capacity_probe: Annotated[float, Ge(0), Le(1)] = 0.003
     backlog_drain_ms: Annotated[int, Ge(0), Le(600_000)] = 10_000
+    probe_share: Annotated[float, Ge(0), Le(0.2)] = 0.0
+    max_step: Annotated[float, Gt(0), Le(1)] = 1.0
+    step_price_ms: Annotated[float, Ge(0), Le(10_000)] = 200.0
     proportional_gain: Annotated[float, Ge(0), Le(100)] = 0.1
     pid_gain: Annotated[float, Ge(0), Le(100)] = 0.1
     pid_integral: Annotated[float, Ge(0), Le(100)] = 0.05

@@ -68,7 +68,7 @@ def fit(
     \b
     headrace profile fit load.csv --out profiles.toml --plot fit.html
     headrace profile fit --topic headrace.state.engine --from 1d --out profiles.toml
-    """
+    """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
     from headrace.infra.load_tests.fit_report import as_json as json_of
     from headrace.infra.load_tests.fit_report import as_text
     from headrace.solver.core.profile.fit_profile import FittedProfile, fit_profiles

@@ -77,6 +77,8 @@ _RULES = (
 """Settings that decide about weights, beside the classes; the worker's own are not among them."""
 _LATER_RULES = ("sift_above", "anchors")
 """Settings that came later; they count only where they are not as they were before they came."""
+_STEERING_RULES = ("probe_share", "max_step", "step_price_ms")
+"""The same, of those that steer how the program explores and moves."""
 
 
 def standing_still() -> int:
@@ -188,7 +190,8 @@ def policy_hash(settings: SolverSettings) -> str:
     classes = sorted((name, c.tier, c.requires, c.residency) for name, c in settings.classes.items())
     rules = [(name, getattr(settings, name)) for name in _RULES]
     before = SolverSettings()
-    rules += [(name, v) for name in _LATER_RULES if (v := getattr(settings, name)) != getattr(before, name)]
+    later = _LATER_RULES + _STEERING_RULES
+    rules += [(name, v) for name in later if (v := getattr(settings, name)) != getattr(before, name)]
     return xxhash.xxh3_64_hexdigest(repr((rules, classes)).encode())
 
 

@@ -18,17 +18,19 @@ from headrace.solver.core.program.layout import Floats, Layout
 from headrace.solver.core.program.optimum import optimum
 from headrace.solver.core.program.plan import Curves, Plan, Prices, normalised
 from headrace.solver.core.program.pool_split import split_by_slope
-from headrace.solver.core.program.program import costs_of
+from headrace.solver.core.program.program import Costs, costs_of
 from headrace.solver.core.program.stay import FOLLOW_MS, staying
 from headrace.solver.settings import SolverSettings
 
 Bools = npt.NDArray[np.bool_]
+SOME = 1e-6
+"""Share of a route's demand below which a difference is rounding."""
 
 
 def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | Failed:
     """Solve, check, and read back flows and prices."""
     curves = curves_of(layout, settings)
-    costs = costs_of(layout, curves, settings.move_price_ms)
+    costs = costs_of(layout, curves, settings.move_price_ms, settings.max_step, settings.step_price_ms)
     found = optimum(layout, curves, costs, lp, settings.sift_above)
     if isinstance(found, Failed):
         return found
@@ -49,7 +51,7 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     made = Plan(
         status=SnapshotStatus.OPTIMAL,
         rung=found.rung,
-        sentence=_sentence(layout, shed, gap),
+        sentence="; ".join(filter(None, (_sentence(layout, shed, gap), _stepped(layout, costs, best, settings)))),
         flow=flow,
         shed=shed,
         load=load,
@@ -97,6 +99,20 @@ def _shares(layout: Layout, flow: Floats, prices: Prices) -> tuple[Floats, Bools
         elif pairs.stop > pairs.start:
             share[pairs.start + int(np.argmin(price[pairs]))] = 1.0
     return share, kept
+
+
+def _stepped(layout: Layout, costs: Costs, flow: Floats, settings: SolverSettings) -> str:
+    """Say how many routes the bound on a tick's step holds back, and how many go beyond it."""
+    steps, moved = costs.steps, np.abs(flow - layout.pair_warm)
+    if not steps.any:
+        return ""
+    far = layout.per_row(steps.beyond(flow, layout.pair_warm)) > SOME * layout.demand
+    at_step = np.isfinite(steps.gain) & (np.abs(moved - steps.gain) <= SOME * layout.demand[layout.pair_row])
+    at_step |= (steps.core > 0.0) & (np.abs(flow - steps.core) <= SOME * layout.demand[layout.pair_row])
+    held = (layout.per_row(at_step.astype(np.float64)) > 0.0) & ~far & (layout.demand > 0.0)
+    if not (held.any() or far.any()):
+        return ""
+    return f"steps of {settings.max_step:.0%}: {int(held.sum())} routes held back, {int(far.sum())} beyond"
 
 
 def _sentence(layout: Layout, shed: Floats, gap: float) -> str:

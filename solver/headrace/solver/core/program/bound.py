@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 def true_cost(layout: Layout, curves: Curves, costs: Costs, flow: Floats, shed: Floats, load: Floats) -> float:
     """Give network + move + engine + shedding cost of a plan, ms x RPS, on the exact curves."""
     kept = layout.pair_warm
-    network = layout.pair_network @ flow + costs.move @ np.maximum(flow - kept, 0.0)
+    network = layout.pair_network @ flow + costs.move @ np.maximum(flow - kept, 0.0) + costs.steps.cost(flow, kept)
     refused = costs.shed @ shed + costs.shed_move @ np.maximum(shed - layout.row_warm_shed, 0.0)
     return float(network + engine_cost(layout, curves, load) + refused)
 
@@ -57,8 +57,14 @@ def _by_prices(layout: Layout, curves: Curves, costs: Costs, prices: Prices) -> 
     demand, bounds = layout.demand[layout.pair_row], column_bounds(layout)
     toll = layout.pair_network + prices.pool[layout.pair_pool] - prices.row[layout.pair_row]
     total = float(prices.row @ layout.demand)
-    most_new = np.minimum(bounds.new_upper, demand)
-    total += float(np.minimum(toll, 0.0) @ bounds.keep_upper + np.minimum(toll + costs.move, 0.0) @ most_new)
+    steps = costs.steps
+    most_new = np.minimum(np.minimum(bounds.new_upper, demand), steps.gain)
+    total += float(np.minimum(toll, 0.0) @ (bounds.keep_upper - steps.core))
+    total += float(np.minimum(toll + costs.move, 0.0) @ most_new)
+    if steps.any:
+        far = np.isfinite(steps.gain)
+        total += float(np.minimum(toll + costs.move + steps.price_ms, 0.0)[far] @ demand[far])
+        total += float((np.minimum(toll - steps.price_ms, 0.0) + steps.price_ms) @ steps.core)
     total += float(np.maximum(toll, 0.0) @ bounds.keep_lower + np.maximum(toll + costs.move, 0.0) @ bounds.new_lower)
     refusal = costs.shed - prices.row
     total += float(np.minimum(refusal, 0.0) @ layout.row_warm_shed)

@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace.schemas.fleet import LatencyProfile
 from headrace.schemas.weights import PPM
-from headrace.solver.core.profile.load_cost import FREE, LoadCost, load_cost
+from headrace.solver.core.profile.load_cost import FREE, PROBED, LoadCost, load_cost
 from headrace.solver.core.profile.segments import GRID, Segments, segments_of
 from headrace.solver.core.program.layout import Layout, sums
 from headrace.solver.core.program.plan import Curves
@@ -31,14 +31,10 @@ def curves_of(layout: Layout, settings: SolverSettings) -> Curves:
     exact: dict[str, LoadCost] = {}
     chords: dict[str, Segments] = {}
     for profile_id in sorted(set(layout.group_profile)):
-        exact[profile_id], chords[profile_id] = _curve(
-            layout.problem.profiles[profile_id],
-            settings.segments,
-            settings.engine_cost,
-            settings.headroom_load,
-            settings.headroom_price_ms,
-            anchors.get(profile_id, ()),
-        )
+        free_load = settings.probe_share if profile_id.endswith(PROBED) else 0.0
+        counted = settings.engine_cost, settings.headroom_load, settings.headroom_price_ms, free_load
+        found = _curve(layout.problem.profiles[profile_id], settings.segments, anchors.get(profile_id, ()), counted)
+        exact[profile_id], chords[profile_id] = found
     return Curves(exact, chords)
 
 
@@ -62,14 +58,12 @@ def anchors_of(layout: Layout, count: int) -> dict[str, tuple[float, ...]]:
 
 @lru_cache(maxsize=MAX_REMEMBERED)
 def _curve(
-    profile: LatencyProfile,
-    segments: int,
-    engine_cost: str,
-    headroom_load: float,
-    headroom_price_ms: float,
-    anchors: tuple[float, ...],
+    profile: LatencyProfile, segments: int, anchors: tuple[float, ...], counted: tuple[str, float, float, float]
 ) -> tuple[LoadCost, Segments]:
+    engine_cost, headroom_load, headroom_price_ms, free_load = counted
     if engine_cost == "none":
         return FREE, segments_of(FREE, 1)
-    cost = load_cost(profile, headroom_load, headroom_price_ms)
+    cost = load_cost(profile, headroom_load, headroom_price_ms, free_load)
+    if free_load > 0.0:
+        anchors = tuple(sorted({*anchors, free_load}))
     return cost, segments_of(cost, segments, headroom_load if headroom_price_ms > 0.0 else None, anchors)

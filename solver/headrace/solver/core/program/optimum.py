@@ -43,8 +43,8 @@ class Optimum:
 
 def optimum(layout: Layout, curves: Curves, costs: Costs, lp: LinearSolver, sift_above: int) -> Optimum | Failed:
     """Solve; programs of more than `sift_above` pairs of row and pool are sifted."""
-    # What is sifted has no bounds on single pairs: a program with pins is solved as a whole.
-    if len(layout.pair_row) > sift_above and not layout.problem.pins:
+    # What is sifted has no bounds on single pairs: a program with pins or steps is solved as a whole.
+    if len(layout.pair_row) > sift_above and not layout.problem.pins and not costs.steps.any:
         sifted = _by_sifting(layout, curves, costs, lp)
         if isinstance(sifted, Optimum):
             return sifted
@@ -138,7 +138,10 @@ def _read_back(
         values = np.clip(solution.values, component.program.lower, component.program.upper)
         flow[component.pairs] += values[:n_new]
         flow[component.keep] += values[n_new : n_new + n_keep]
-        refused = values[len(values) - n_row - len(component.shed_keep) :]
+        n_beyond = len(component.far) + len(component.core)
+        flow[component.far] += values[len(values) - n_beyond : len(values) - len(component.core)]
+        flow[component.core] += values[len(values) - len(component.core) :]
+        refused = values[len(values) - n_beyond - n_row - len(component.shed_keep) : len(values) - n_beyond]
         shed[component.rows] = refused[:n_row]
         shed[component.shed_keep] += refused[n_row:]
         row_price[component.rows] = solution.duals[:n_row]

@@ -5,7 +5,7 @@
           pool:  sum x_keep + sum x_new - sum y = 0                    dual: minus the pool's marginal price
           0 <= x_keep <= previous share (and a ppm) x demand, x_new >= 0, 0 <= y <= capacity x width,
           0 <= z_keep <= previous shed ratio x demand, 0 <= z_new <= demand
-          and what pins say of x_keep and x_new (`pins`)
+          and what pins say of x_keep and x_new (`pins`), and max_step (`steps`)
 
 P[k] = (K - k) B with B = 3 (dearest slope + dearest network + pi): never cheaper to shed a higher tier than a lower
 one, and never so large that the solver loses digits. Shedding makes every program feasible; as long as it is a tie,
@@ -22,6 +22,7 @@ from headrace.solver.core.program.layout import Layout
 from headrace.solver.core.program.pins import ColumnBounds, column_bounds
 from headrace.solver.core.program.plan import Curves
 from headrace.solver.core.program.sparse import component_labels, compressed_rows
+from headrace.solver.core.program.steps import Steps, steps_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -29,11 +30,15 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Costs:
-    """What columns cost, ms: `move` (P,) on new flow of each pair, `shed` (R,), `shed_move` (R,) on new shedding."""
+    """What columns cost, ms: `move` (P,) on new flow of each pair, `shed` (R,), `shed_move` (R,) on new shedding.
+
+    `steps` says from where on a change is dearer.
+    """
 
     move: Floats
     shed: Floats
     shed_move: Floats
+    steps: Steps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,24 +54,30 @@ class Part:
 class Component(Part):
     """One program and which of the layout's rows, pools, pairs and groups its columns and constraints stand for.
 
-    `keep` are the pairs that have a x_keep column too, `shed_keep` the rows that have a z_keep column.
+    `keep` are the pairs that have a x_keep column too, `shed_keep` the rows that have a z_keep column; `far` and `core`
+    the pairs with columns for what is beyond a step (`steps`), behind all others.
     """
 
+    far: Ints
+    core: Ints
     keep: Ints
     shed_keep: Ints
     program: LinearProgram
 
 
-def costs_of(layout: Layout, curves: Curves, move_price_ms: float) -> Costs:
+def costs_of(
+    layout: Layout, curves: Curves, move_price_ms: float, max_step: float = 1.0, step_price_ms: float = 0.0
+) -> Costs:
     """Give the move and shed prices; moving is free for a row that sent nothing to any engine it may still use."""
+    steps = steps_of(layout, max_step if move_price_ms > 0.0 else 1.0, step_price_ms)
     warm = layout.per_row(layout.pair_previous) > 0.0
     move = np.where(warm[layout.pair_row], move_price_ms, 0.0)
     dearest_slope = max((float(c.slopes[-1]) for c in curves.chords.values()), default=0.0)
-    dearest_way = float(layout.pair_network.max(initial=0.0)) + move_price_ms
+    dearest_way = float(layout.pair_network.max(initial=0.0)) + move_price_ms + (2.0 * step_price_ms * steps.any)
     base = 3.0 * max(dearest_slope + dearest_way, 1.0)
     tiers = np.array([row.tier for row in layout.rows], dtype=np.float64)
     shed = (float(tiers.max(initial=0.0)) + 1.0 - tiers) * base
-    return Costs(move, shed, np.full(len(layout.rows), move_price_ms if layout.previous else 0.0))
+    return Costs(move, shed, np.full(len(layout.rows), move_price_ms if layout.previous else 0.0), steps)
 
 
 def components_of(layout: Layout, curves: Curves, costs: Costs) -> tuple[Component, ...]:
@@ -116,6 +127,11 @@ def _component(layout: Layout, curves: Curves, given: tuple[Costs, ColumnBounds]
     new_lower[whole] += bounds.keep_lower[pairs[whole]]
     new_upper[whole] += bounds.keep_upper[pairs[whole]]
     n_new, n_keep, n_y, n_row = len(pairs), int(kept.sum()), len(slope), len(rows)
+    steps = costs.steps
+    core = np.flatnonzero(kept & (steps.core[pairs] > 0.0))
+    far = np.flatnonzero(np.isfinite(steps.gain[pairs]))
+    new_upper = np.minimum(new_upper, steps.gain[pairs])
+    keep_upper = bounds.keep_upper[pairs[kept]] - steps.core[pairs[kept]]
     x_row, x_pool = np.concatenate((row_at, row_at[kept])), np.concatenate((pool_at, pool_at[kept]))
     x = np.arange(n_new + n_keep)
     y = np.arange(n_y) + len(x)
@@ -123,18 +139,31 @@ def _component(layout: Layout, curves: Curves, given: tuple[Costs, ColumnBounds]
     stays = np.flatnonzero((shed_before > 0.0) & (costs.shed_move[rows] > 0.0))
     z_row = np.concatenate((np.arange(n_row), stays))
     z = np.arange(len(z_row)) + len(x) + n_y
+    beyond = np.concatenate((far, core))
+    b = np.arange(len(beyond)) + len(x) + n_y + len(z)
     row_start, columns, coefficients = compressed_rows(
-        np.concatenate((x_row, x_pool + n_row, y_pool + n_row, z_row)),
-        np.concatenate((x, x, y, z)),
-        np.concatenate((np.ones(2 * len(x)), -np.ones(n_y), np.ones(len(z)))),
+        np.concatenate((x_row, x_pool + n_row, y_pool + n_row, z_row, row_at[beyond], pool_at[beyond] + n_row)),
+        np.concatenate((x, x, y, z, b, b)),
+        np.concatenate((np.ones(2 * len(x)), -np.ones(n_y), np.ones(len(z)), np.ones(2 * len(b)))),
         n_row + len(pools),
     )
-    upper = np.concatenate((new_upper, bounds.keep_upper[pairs[kept]], width, demand, shed_before[stays]))
+    beyond_upper = np.concatenate((np.full(len(far), np.inf), steps.core[pairs[core]]))
+    upper = np.concatenate((new_upper, keep_upper, width, demand, shed_before[stays], beyond_upper))
     lower = np.zeros_like(upper)
     lower[: len(x)] = np.concatenate((new_lower, bounds.keep_lower[pairs[kept]]))
     shed_price = costs.shed[rows] + costs.shed_move[rows]
     program = LinearProgram(
-        cost=np.concatenate((network + costs.move[pairs], network[kept], slope, shed_price, costs.shed[rows[stays]])),
+        cost=np.concatenate(
+            (
+                network + costs.move[pairs],
+                network[kept],
+                slope,
+                shed_price,
+                costs.shed[rows[stays]],
+                network[far] + costs.move[pairs[far]] + steps.price_ms,
+                network[core] - steps.price_ms,
+            )
+        ),
         lower=lower,
         upper=upper,
         rhs=np.concatenate((demand, np.zeros(len(pools)))),
@@ -142,4 +171,4 @@ def _component(layout: Layout, curves: Curves, given: tuple[Costs, ColumnBounds]
         columns=columns,
         coefficients=coefficients,
     )
-    return Component(rows, pools, pairs, pairs[kept], rows[stays], program)
+    return Component(rows, pools, pairs, pairs[far], pairs[core], pairs[kept], rows[stays], program)

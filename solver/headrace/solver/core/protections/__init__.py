@@ -5,6 +5,7 @@
     measured_capacity  an engine that is full and finishes less than it is stated to serve is given no more than that
     backlog            an engine with a standing queue is given less than it serves
     trim               a profile that is wrong is scaled, slowly, at known load
+    probe              an engine that nothing is known of is given a little, so that it is measured
 
 Memory travels in the snapshot's commit, so a tick stays a function of its arguments: whoever has the previous snapshot
 goes on from the same. An engine whose memory is neutral is left out of it. Protections act alike for every policy.
@@ -14,7 +15,7 @@ from collections.abc import Callable
 
 from headrace.schemas.weights import EngineMemory, Snapshot
 from headrace.solver.core.problem import Problem
-from headrace.solver.core.protections import backlog, cold_ramp, measured_capacity, outlier, trim
+from headrace.solver.core.protections import backlog, cold_ramp, measured_capacity, outlier, probe, trim
 from headrace.solver.core.protections.guarded import Guarded, Moment
 from headrace.solver.settings import SolverSettings
 
@@ -25,6 +26,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     measured_capacity.protect,
     backlog.protect,
     trim.protect,
+    probe.protect,
 )
 """In the order in which they act: what an outlier is, is judged by profiles that are not trimmed yet."""
 LONGEST_STEP_S = 10.0
