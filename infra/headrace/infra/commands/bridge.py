@@ -40,6 +40,7 @@ def command(*, config: Config, dry_run: bool, limit: int, log_level: str) -> Non
     from headrace.schemas.topics import DEAD_LETTERS, SIGNALS_DEMAND, SIGNALS_ENGINE, SIGNALS_NETWORK, topic_table
     from headrace.streams.bridge.metrics import TABLE
     from headrace.streams.bridge.worker import Bridge
+    from headrace.streams.heap import settle_memory
 
     sources = read_sources(config.bridge, _registry(config))
     require_topics(config.kafka, [source.topic for source in sources], ours=False)
@@ -52,6 +53,7 @@ def command(*, config: Config, dry_run: bool, limit: int, log_level: str) -> Non
     stopped, log = stop_on_signals(), open_log(config, log_level)
     log.info("bridge ready", sources={source.name: source.topic for source in sources}, group=config.bridge.group_id)
     counts = counts_of("bridge", TABLE, config.bridge)
+    settle_memory()
     Bridge(config.kafka, table, config.bridge, sources, log, counts).run(stopped)
 
 
