@@ -6,14 +6,18 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
+from confluent_kafka import KafkaError, KafkaException
 
-from headrace.infra.config import Config, load_with_origins
+from headrace.infra.config import Config, config_options, load_with_origins
 from headrace.infra.config_text import to_toml
 from headrace.infra.library_logs import redirect_library_logs
 from headrace.infra.log_lines import open_log
 from headrace.infra.log_settings import LogSettings
 from headrace.infra.secrets import fields_without_secrets, secrets_of, without_secrets
+from headrace.schemas.errors import HeadraceError, InvalidInputError
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="in-the-jaas";'
 SET = {
@@ -131,3 +135,26 @@ def test_a_word_of_three_letters_is_not_looked_for_in_every_text() -> None:
 
 def test_the_longer_of_two_secrets_is_masked_whole() -> None:
     assert without_secrets("say abcdef-more", ("abcdef-more", "abcdef")) == "say ***"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidInputError("kafka", ("cannot log in with the-sasl-password at in-the-url",)),
+        HeadraceError("reader:of-the-registry is not known"),
+        KafkaException(KafkaError(KafkaError._AUTHENTICATION, "me:the-sasl-password was refused")),
+    ],
+)
+def test_no_secret_is_in_the_error_that_a_command_ends_with(error: Exception) -> None:
+    @click.command()
+    @config_options
+    def command(*, config: Config) -> None:
+        assert config.kafka.options["sasl.password"] == "the-sasl-password"
+        raise error
+
+    sets = [part for key, value in SET.items() for part in ("--set", f"{key}={value}")]
+    done = CliRunner().invoke(command, sets)
+    told = str(done.exception)
+    assert isinstance(done.exception, HeadraceError)
+    assert "***" in told
+    assert [secret for secret in SECRETS if secret in told] == []
