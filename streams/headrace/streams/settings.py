@@ -21,8 +21,8 @@ class StreamsSettings:
         grace_ms: how far behind its key's newest event time a signal may come and still be applied.
         tau_bad_ms: time constant of the smoothing of a latency or round trip that gets worse.
         tau_good_ms: time constant of the smoothing of a latency or round trip that gets better.
-        tau_demand_ms: time constant of the smoothing of demand, both ways.
-        step_share: share of the smoothed demand beyond which a change may be a step, which bypasses the smoothing.
+        tau_demand_ms: time over which demand is averaged at most, since its last step.
+        step_share: share of the smoothed demand beyond which a change may be a step, where the average begins anew.
         step_sigmas: deviations of a Poisson count beyond which a change may be a step; a step exceeds both bounds.
         min_coverage: coverage of the window below which a state is not valid (LOW_COVERAGE).
         batch_max: most signals that are folded before the states they touch are written.
@@ -43,8 +43,8 @@ class StreamsSettings:
     grace_ms: Annotated[int, Ge(0), Le(300_000)] = 2_000
     tau_bad_ms: Annotated[float, Gt(0), Le(600_000)] = 2_000.0
     tau_good_ms: Annotated[float, Gt(0), Le(600_000)] = 10_000.0
-    tau_demand_ms: Annotated[float, Gt(0), Le(600_000)] = 3_000.0
-    step_share: Annotated[float, Ge(0), Le(10)] = 0.15
+    tau_demand_ms: Annotated[float, Gt(0), Le(600_000)] = 30_000.0
+    step_share: Annotated[float, Ge(0), Le(10)] = 0.05
     step_sigmas: Annotated[float, Ge(0), Le(100)] = 4.0
     min_coverage: Annotated[float, Ge(0), Le(1)] = 0.1
     batch_max: Annotated[int, Ge(1), Le(100_000)] = 2_000

@@ -1,4 +1,4 @@
-import math
+from dataclasses import replace
 
 import pytest
 
@@ -7,6 +7,7 @@ from headrace.schemas.ids import RouteKey
 from headrace.schemas.signals import Demand
 from headrace.schemas.state import DemandState, Invalid
 from headrace.streams.core.demand import DemandAccumulator, fold_demand
+from headrace.streams.core.packing import HEAD
 from headrace.streams.settings import StreamsSettings
 
 SETTINGS = StreamsSettings()
@@ -72,9 +73,10 @@ def test_a_gateway_that_is_gone_counts_as_gone_once_the_next_second_came() -> No
     assert folded(*full, *one).smoothed_rps == pytest.approx(45.0)
 
 
-def test_a_small_change_moves_the_smoothed_rate_by_its_time_constant() -> None:
-    state = folded(demand(1_000, 90), demand(2_000, 96))
-    assert state.smoothed_rps == pytest.approx(90 + 6 * (1 - math.exp(-1 / 3)))
+def test_the_smoothed_rate_is_the_mean_until_as_much_is_known_as_its_time_constant() -> None:
+    assert folded(demand(1_000, 90), demand(2_000, 96)).smoothed_rps == pytest.approx(93.0)
+    long = [demand(1_000 * i, 90) for i in range(1, 60)]
+    assert folded(*long, demand(60_000, 96)).smoothed_rps == pytest.approx(90 + 6 / 30)
 
 
 def test_a_step_is_taken_as_it_is_after_two_seconds() -> None:
@@ -82,10 +84,30 @@ def test_a_step_is_taken_as_it_is_after_two_seconds() -> None:
     assert folded(*steady, demand(11_000, 240), demand(12_000, 240)).smoothed_rps == 240.0
 
 
+def test_a_small_step_is_seen_once_it_is_more_than_chance_and_then_taken_whole() -> None:
+    # 100 to 120 after a minute: four deviations are 4 sqrt(120 (1/n + 1/30)), and 20 is above that from n = 6 on
+    steady = [demand(1_000 * i, 100) for i in range(1, 61)]
+    more = [demand(1_000 * i, 120) for i in range(61, 67)]
+    assert folded(*steady, *more[:-1]).smoothed_rps < 105.0
+    assert folded(*steady, *more).smoothed_rps == pytest.approx(120.0)
+
+
+def test_a_state_whose_base_has_no_evidence_is_taken_up_as_six_seconds_of_it() -> None:
+    old = folded(*[demand(1_000 * i, 90) for i in range(1, 13)])
+    bare = DemandAccumulator.resume(old, SETTINGS)
+    assert bare.base is not None
+    packed = bytearray(old.panes)
+    packed[HEAD.size] = 1
+    del packed[HEAD.size + 19 : HEAD.size + 27]
+    resumed = DemandAccumulator.resume(replace(old, panes=bytes(packed)), SETTINGS)
+    assert resumed.base == bare.base._replace(evidence_s=6.0)
+    assert resumed.state().rate_rps == 90.0
+
+
 def test_one_burst_at_a_nearly_idle_route_is_no_step() -> None:
     idle = [demand(1_000 * i, 0) for i in range(1, 11)]
     state = folded(*idle, demand(11_000, 3))
-    assert state.smoothed_rps == pytest.approx(3 * (1 - math.exp(-1 / 3)))
+    assert state.smoothed_rps == pytest.approx(3 / 11)
 
 
 def test_a_pane_that_is_less_than_half_covered_says_nothing_of_its_rate() -> None:

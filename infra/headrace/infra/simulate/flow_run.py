@@ -28,6 +28,8 @@ from headrace.solver.core.problem import Engine, Exclusion, Measured, Problem, T
 from headrace.solver.core.tick import TickStamp
 
 TELL_EVERY_S = 60.0
+SEEN_S = 3.0
+"""Time constant with which flows are believed: they have no noise to average away, and a step is seen in seconds."""
 
 
 def simulate_flows(
@@ -73,7 +75,7 @@ class _Signals:
         self._delay_s = settings.delay_s
         self._solver = settings.solver
         self._window_s = settings.streams.window_ms / 1000.0
-        self._tau_s = settings.streams.tau_demand_ms / 1000.0
+        self._tau_s = SEEN_S
         self._under_way: deque[Step] = deque()
         self._window: deque[Step] = deque()
         self._demand: Floats | None = None

@@ -34,7 +34,7 @@ DOUBT = 6.0
 FOLLOW_MS = 20_000.0
 SIGMAS = 2.0
 COUNTED_S = 6.0
-"""Demand that is smoothed with a time constant of 3 s is as sure as a count over twice that."""
+"""Demand is the mean since its last step: seconds after one it is no surer than a count over so many of them."""
 WHOLE = 1.0 - 2.0 / PPM
 
 
