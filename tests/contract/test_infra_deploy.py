@@ -172,6 +172,14 @@ def test_whatever_has_several_replicas_has_a_disruption_budget_that_lets_one_go(
             assert name not in budgets  # it would keep a node from being emptied
 
 
+def test_a_rolling_restart_of_workers_waits_longer_for_each_than_a_group_misses_a_dead_one() -> None:
+    config = configuration({})
+    for part in ("streams", "solver", "bridge"):
+        assert named("Deployment")[f"headrace-{part}"]["spec"]["minReadySeconds"] * 1_000 > max(
+            config.streams.session_timeout_ms, config.solver.leader_session_ms
+        )
+
+
 def test_secrets_are_referred_to_and_never_here() -> None:
     assert named("Secret") == {}
     page = (DEPLOY / "README.md").read_text("utf-8")
