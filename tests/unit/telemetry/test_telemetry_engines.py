@@ -280,6 +280,8 @@ def scrapes(engine: Engine, carrier: str) -> Iterator[tuple[str, RawRecord]]:
         value = exposition(engine, served)
         if carrier == "text with underscores":
             value = value.replace("vllm:", "vllm_").replace("sglang:", "sglang_")
+        if carrier == "text with suffixes cut":
+            value = value.replace("_seconds", "")
         yield "prom_text", RawRecord("t", 0, i, at_ms, None, value.encode())
 
 
@@ -296,7 +298,7 @@ def state_of(engine: Engine, carrier: str) -> EngineState:
     return must(decode(EngineState, encode(accumulator.state())))
 
 
-TEXTS = ("text", "text with underscores")
+TEXTS = ("text", "text with underscores", "text with suffixes cut")
 CARRIERS = ("otlp", "otlp exponential", "otlp delta", "otlp summary")
 
 

@@ -117,11 +117,18 @@ def _aliases(at: str, field: Field, written: object, problems: Problems) -> tupl
         kind = problems.word(f"{here}.tbot_kind", body.get("tbot_kind", "unknown"), TbotKind) or TbotKind.UNKNOWN
         unit = _unit(here, field, body.get("unit"), problems)
         match = _match(here, body.get("match", {}), problems)
-        found.append(Alias(name, unit, match, kind))
-        # Exporters that know no colon in a name write an underscore: the same series, by its other name.
-        if ":" in name:
-            found.append(Alias(name.replace(":", "_"), unit, match, kind))
+        found += [Alias(spelled, unit, match, kind) for spelled in _spellings(name, field)]
     return tuple(found)
+
+
+def _spellings(name: str, field: Field) -> tuple[str, ...]:
+    """Give what exporters make of a series' name: those that know no colon in it, and those that cut its suffix off.
+
+    The Collector's Prometheus receiver cuts with `trim_metric_suffixes`; what was cut, it says as the unit.
+    """
+    suffix = "_seconds" if field in DURATIONS else "_total" if field in COUNTERS else ""
+    cut = (name, name.removesuffix(suffix)) if suffix and len(name) > len(suffix) else (name,)
+    return tuple(dict.fromkeys(spelled for each in cut for spelled in (each, each.replace(":", "_"))))
 
 
 def _match(at: str, written: object, problems: Problems) -> tuple[tuple[str, tuple[str, ...]], ...]:
