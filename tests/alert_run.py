@@ -1,7 +1,7 @@
 """A demo with a gateway, a bridge and a Prometheus beside it, for asking what alerts and panels say of it.
 
     fleet ─► streams ─► solver ─► three data planes, and a gateway with two engines of its own
-    team's topic ─► bridge                     Prometheus scrapes all four, twice a second
+    team's topic ─► bridge     /metrics ─► sidecar       Prometheus scrapes all five, twice a second
 
 Time passes in `until`: the fleet lives on, and Prometheus is asked, until something holds.
 """
@@ -17,6 +17,7 @@ import urllib.request
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +35,45 @@ from headrace.infra.gateway_engine.engine import SimulatedEngine
 from headrace.infra.ports import free_ports
 from headrace.schemas.bus.clients import admin_client
 from headrace.schemas.bus.publisher import Publisher
+from headrace.schemas.codec import encode
 from headrace.schemas.topics import TopicSettings, topic_table
 
 WAIT_S = 60.0
 TEAM = "team.metrics"
 MODEL = "llama-3.1-8b"
 HEADRACE = str(Path(sys.executable).with_name("headrace"))
-PARTS = ("streams", "solver", "bridge", "gateway")
+PARTS = ("streams", "solver", "bridge", "sidecar", "gateway")
 GOOD = Behaviour(constant(0.01, 0.002), tokens=8)
+
+
+SCRAPE = (Path(__file__).parent / "samples/prom/vllm_v1_scrape_0_t1787400000000.prom").read_bytes()
+ASIDE = "engine-s"
+"""An engine of the sidecar's, drained: it is heard of and carries nothing."""
+
+
+class Exposition:
+    """An engine's `/metrics`; `text` is what it says from the next scrape on."""
+
+    def __init__(self) -> None:
+        self.text = SCRAPE
+        outer = self
+
+        class Answer(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(outer.text)
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/metrics"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
 
 
 class Callers:
@@ -114,6 +146,7 @@ class AlertRun:
     fired: set[str] = field(default_factory=set)
     told: set[str] = field(default_factory=set)
     callers: Callers = field(default_factory=Callers)
+    exposition: Exposition = field(default_factory=Exposition)
     lives: bool = True
     names: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
 
@@ -157,6 +190,13 @@ class AlertRun:
             "bridge.sources.team.preset": "vllm_v1",
         }
         self.child("bridge", bridge)
+        self.stack.callback(self.exposition.stop)
+        spec = replace(self.session.options.scenario.engines[0].spec, engine_id=ASIDE, drain=True)
+        self.put(self.topics["fleet"].name, [(spec.key, encode(spec))])
+        flags = ("--url", self.exposition.url, "--engine-id", ASIDE, "--preset", "vllm_v1", "--every", "1")
+        self.child(
+            "sidecar", {"sidecar.metrics_port": str(self.ports["sidecar"])}, HEADRACE, "signals", "publish", *flags
+        )
         self._scrape()
         self.until(lambda: len(self.query('up{job=~"headrace-.*"} == 1')) == len(PARTS), "every process is scraped")
         self.callers.ask(f"http://127.0.0.1:{self.ports['gateway']}")

@@ -85,6 +85,7 @@ def _engines_are_away(run: AlertRun) -> None:
 
 def _refused(run: AlertRun, number: int) -> None:
     """Publish what cannot be used, and the telemetry of an engine that the fleet does not know."""
+    run.exposition.text = b"no { exposition\n"
     run.put(run.topics["signals.engine"].name, [(b"engine-a", b"no signal")] * 3)
     at_ms = time.time_ns() // 1_000_000
     run.put(TEAM, [(b"", b"no metrics"), (b"", batch(1, number, at_ms))])

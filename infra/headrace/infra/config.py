@@ -28,6 +28,7 @@ from headrace.infra.gateway.settings import GatewaySettings
 from headrace.infra.log_settings import LogSettings
 from headrace.infra.redact_settings import RedactSettings
 from headrace.infra.secrets import secrets_of, without_secrets
+from headrace.infra.sidecar_settings import SidecarSettings
 from headrace.schemas.bus.settings import KafkaSettings, RegistrySettings, kafka_problems
 from headrace.schemas.errors import HeadraceError, InvalidInputError
 from headrace.schemas.topics import TopicSettings, topic_table
@@ -49,6 +50,7 @@ class Config:
     dataplane: DataPlaneSettings = field(default_factory=DataPlaneSettings)
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
     console: ConsoleSettings = field(default_factory=ConsoleSettings)
+    sidecar: SidecarSettings = field(default_factory=SidecarSettings)
     log: LogSettings = field(default_factory=LogSettings)
     redact: RedactSettings = field(default_factory=RedactSettings)
 

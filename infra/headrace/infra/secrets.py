@@ -19,7 +19,7 @@ SHORTEST: Final = 4
 MAX_FILE_BYTES: Final = 65_536
 _IN_ADDRESS = re.compile(r"://[^/:@\s]*:([^@/\s]+)@")
 _IN_OPTION = re.compile(r"""password\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
-_FILES = ("auth_file", "bearer_file", "secret_file")
+_FILES = ("auth_file", "bearer_file", "secret_file", "token_file")
 
 
 def secrets_of(config: object, env: Mapping[str, str] = os.environ) -> tuple[str, ...]:

@@ -8,10 +8,12 @@ import click
 from headrace.infra.config import Config
 from headrace.infra.kafka_edge import require_topics
 from headrace.infra.log_lines import open_log
+from headrace.infra.metrics import counts_of
 from headrace.infra.signal_line import json_line
 from headrace.infra.stopping import stop_on_signals
 from headrace.schemas.bus.publisher import Dropped, Publisher
 from headrace.schemas.topics import SIGNALS_DEMAND, SIGNALS_ENGINE, topic_table
+from headrace.streams.publish.metrics import TABLE, count_scrape
 from headrace.streams.publish.scrape import Endpoint
 
 STEP_S = 0.1
@@ -33,6 +35,7 @@ def print_once(endpoint: Endpoint) -> None:
 def run_sidecar(config: Config, endpoint: Endpoint, every_s: float) -> None:
     """Publish until stopped. Logs as log.format says."""
     stopped, log = stop_on_signals(), open_log(config)
+    counts = counts_of("sidecar", TABLE, config.sidecar)
     table = topic_table(config.topics)
     topics = {table[role].record: table[role].name for role in (SIGNALS_ENGINE, SIGNALS_DEMAND)}
     require_topics(config.kafka, topics.values())
@@ -40,11 +43,12 @@ def run_sidecar(config: Config, endpoint: Endpoint, every_s: float) -> None:
     said, said_s, next_s = "", 0.0, time.monotonic()
     while not stopped():
         scraped = endpoint.scrape()
-        word = scraped.problem or "publishing"
+        word, dropped = scraped.problem or "publishing", 0
         for signal in scraped.signals:
             done = publisher.publish(topics[signal.kind], signal.key, signal.value)
             if isinstance(done, Dropped):
-                word = done.sentence
+                word, dropped = done.sentence, dropped + 1
+        count_scrape(counts, scraped, dropped, time.time_ns() // 1_000_000)
         now_s = time.monotonic()
         if word != said or (word != "publishing" and now_s - said_s > SAY_AGAIN_S):
             rejects = [each.detail for each in scraped.translated.rejects[:3]]

@@ -46,7 +46,7 @@ TABLE: Final = (
     ),
     Metric("stale_inputs", "gauge", ("kind",), "Inputs not heard of in time: engine, demand, link; ageing: fading"),
     Metric("signal_timestamp_seconds", "gauge", (), "Event time of the newest signal of any engine"),
-    Metric("coverage_least", "gauge", (), "Least coverage of the window of an engine that is heard"),
+    Metric("coverage_least", "gauge", (), "Least coverage of the window of an engine that is heard and not drained"),
     Metric("overrides", "gauge", ("kind",), "Operators' overrides in force"),
     Metric("override_age_seconds", "gauge", ("kind",), "How long the oldest override in force has stood"),
     Metric("unusable_records_total", "counter", (), "Records of the input topics that cannot be used"),
@@ -74,7 +74,8 @@ def count_inputs(counts: Counts, view: StateView, problem: Problem, settings: So
     """Show what a tick was given."""
     hearing = hearing_of(view, settings, now_ms)
     out = Counter(engine.exclusion.reason for engine in problem.engines if engine.exclusion is not None)
-    heard = [state for state in view.engines.values() if hearing.stale(state) is None]
+    meant = {e.engine_id for e in problem.engines if e.exclusion is None or e.exclusion.reason is not Reason.DRAINED}
+    heard = [s for s in view.engines.values() if s.engine_id in meant and hearing.stale(s) is None]
     counts.show("engines", len(problem.engines))
     counts.show_all("excluded_engines", {(reason.value,): float(count) for reason, count in out.items()})
     stale = {

@@ -21,10 +21,11 @@ from headrace.solver.metrics import TABLE as SOLVER
 from headrace.solver.settings import SolverSettings
 from headrace.streams.bridge.metrics import TABLE as BRIDGE
 from headrace.streams.metrics import TABLE as STREAMS
+from headrace.streams.publish.metrics import TABLE as SIDECAR
 from metric_page import documented
 
-TABLES = {"streams": STREAMS, "solver": SOLVER, "bridge": BRIDGE}
-BOUNDED = {"topic", "outcome", "reason", "step", "status", "rung", "stage", "tier", "protection", "kind", "source"}
+TABLES = {"streams": STREAMS, "solver": SOLVER, "bridge": BRIDGE, "sidecar": SIDECAR}
+BOUNDED = {"topic", "outcome", "reason", "step", "status", "rung", "stage", "tier", "protection", "kind", "source", "result"}
 
 
 @pytest.mark.parametrize("part", sorted(TABLES))
