@@ -47,6 +47,16 @@ def test_beyond_the_wall_the_queue_grows_by_what_is_too_much_and_drains_again() 
     assert stepped(model, 5.0, 10.0).wait_s[0] == 0.0
 
 
+def test_a_run_begins_with_what_waited_at_its_first_tick_and_goes_on_from_its_own() -> None:
+    waiting = Throughput(0, 3.0, 20.0, 10.0, 10.0, 10.0)
+    model = FleetModel(queue_per_slot=100.0)
+    # 20 wait and 50 come, 70 are served: 10 in the mean.
+    seen = stepped(model, 5.0, 10.0, throughput=waiting)
+    assert seen.served[0] == pytest.approx(7.0)
+    assert seen.wait_s[0] == pytest.approx(1.0)
+    assert stepped(model, 5.0, 10.0, throughput=waiting).wait_s[0] == 0.0
+
+
 def test_the_queue_holds_so_many_for_each_one_in_service_and_refuses_the_rest() -> None:
     # In service at the wall: 10 RPS x 0.3 s = 3, so 6 may wait. 20 are too much, 14 are refused of 120.
     seen = stepped(FleetModel(queue_per_slot=2.0), 12.0, 10.0)

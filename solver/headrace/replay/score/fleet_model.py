@@ -6,6 +6,8 @@
     wait     = mean backlog / capacity                      first come, first served
     TTFT, TBOT = slowness x profile(served / capacity), TTFT + wait
 
+A run begins with what waited at each engine when its first tick was made: that is history's, whatever the policy.
+
 A fluid has no chance in it: queues that come of bursts shorter than a tick are not in it, below the wall there is none.
 An engine that is dead, silent beyond its time, or without replicas has no capacity, and its backlog is lost: what is
 sent there all the same is refused.
@@ -33,9 +35,13 @@ _GONE = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Engines:
-    """The engines of one tick by number, (E,); numbers that are not there have no capacity."""
+    """The engines of one tick by number, (E,); numbers that are not there have no capacity.
+
+    `waiting` is how many requests were told to wait at each; 0 where that was not measured.
+    """
 
     capacity: Floats
+    waiting: Floats
     slowness: Floats
     tokens: Floats
     profiles: tuple[tuple[LatencyProfile, Ints], ...]
@@ -75,7 +81,7 @@ def engines_of(
         gone: engines that were dead, though the problem has them in.
     """
     count = int(numbers[-1])
-    capacity, slow, length = np.zeros(count), np.ones(count), np.zeros(count)
+    capacity, slow, length, waiting = np.zeros(count), np.ones(count), np.zeros(count), np.zeros(count)
     of_profile: dict[str, list[int]] = {}
     for number, engine in zip(numbers[:-1].tolist(), problem.engines, strict=True):
         profile = problem.profiles.get(engine.profile_id)
@@ -84,9 +90,10 @@ def engines_of(
         slow[number] = slowness.of(engine.engine_id)
         capacity[number] = engine.ready_replicas * engine.capacity_rps_per_replica / slow[number]
         length[number] = next((tokens[m] for m in engine.models if m in tokens), profile.output_tokens)
+        waiting[number] = 0.0 if engine.throughput is None else engine.throughput.waiting
         of_profile.setdefault(engine.profile_id, []).append(number)
     grouped = tuple((problem.profiles[p], np.array(e, dtype=np.int64)) for p, e in sorted(of_profile.items()))
-    return Engines(capacity, slow, length, grouped)
+    return Engines(capacity, waiting, slow, length, grouped)
 
 
 def is_gone(engine: Engine) -> bool:
@@ -105,13 +112,13 @@ class FleetModel:
     def __init__(self, queue_per_slot: float, slower: float = 1.0) -> None:
         self._queue_per_slot = queue_per_slot
         self._slower = slower
-        self._backlog = np.zeros(0)
+        self._backlog: Floats | None = None
 
     def step(self, engines: Engines, offered: Floats, seconds: float) -> Behaviour:
         """Let `offered` RPS, (E,), arrive for some seconds."""
         capacity = engines.capacity / self._slower
         slow = engines.slowness * self._slower
-        backlog = self._carried(engines.count, capacity)
+        backlog = self._carried(engines, capacity)
         wall_ttft, wall_tbot, idle_ttft = _ends(engines)
         room = self._queue_per_slot * capacity * slow * (wall_ttft + engines.tokens * wall_tbot)
         arriving = offered * seconds
@@ -137,9 +144,10 @@ class FleetModel:
             unmeasured=unmeasured,
         )
 
-    def _carried(self, count: int, capacity: Floats) -> Floats:
-        backlog = np.zeros(count)
-        backlog[: len(self._backlog)] = self._backlog
+    def _carried(self, engines: Engines, capacity: Floats) -> Floats:
+        backlog = engines.waiting if self._backlog is None else np.zeros(engines.count)
+        if self._backlog is not None:
+            backlog[: len(self._backlog)] = self._backlog
         return np.where(capacity > 0.0, backlog, 0.0)
 
     def _read(
