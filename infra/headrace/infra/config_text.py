@@ -26,9 +26,9 @@ def to_toml(config: object, origins: Mapping[Path, str]) -> str:
 def masked(name: str, value: str) -> str:
     """Give the value, or MASK where the name says that it is a secret: `sasl.password`, but not `secret_header`.
 
-    The password inside an address (`https://user:password@registry`) is masked alone.
+    The password inside an address (`https://user:password@registry`) is masked alone; nothing is no secret.
     """
-    return MASK if name.lower().endswith(_SECRET_ENDINGS) else _PASSWORD_IN_ADDRESS.sub(rf"\1{MASK}@", value)
+    return MASK if value and name.lower().endswith(_SECRET_ENDINGS) else _PASSWORD_IN_ADDRESS.sub(rf"\1{MASK}@", value)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any setting
