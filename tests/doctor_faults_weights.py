@@ -71,7 +71,9 @@ def _override(kind: OverrideKind, target: str, from_ms: int, to_ms: int) -> Call
 def _pin(system: System) -> None:
     now_ms = system.now_ms
     until_ms = now_ms + 5 * MINUTE_MS
-    pin = Override(OverrideKind.PIN, "engine-b", "ann", "canary", now_ms - MINUTE_MS, until_ms, "cluster-a", 0, 300_000)
+    pin = Override(
+        OverrideKind.PIN, "engine-b", "ann", "canary", now_ms - 60 * MINUTE_MS, until_ms, "cluster-a", 0, 300_000
+    )
     system.overrides.append(pin)
 
 

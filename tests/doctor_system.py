@@ -145,6 +145,7 @@ class System:
         topics = {topic.name: self._topic(role, ends) for role, topic in table.items()}
         picture = Picture(
             self.setup,
+            self.now_ms,
             unreachable=self.unreachable,
             brokers=self.brokers,
             topics=topics,

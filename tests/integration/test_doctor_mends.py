@@ -69,7 +69,7 @@ def planted(broker: Broker, topics: TopicSettings, *overrides: OverrideKind) -> 
     for kind in overrides:
         target = WHOLE_FLEET if kind is OverrideKind.FREEZE else "engine-b"
         until_ms = system.now_ms + MINUTE_MS * 5
-        system.overrides.append(Override(kind, target, "ann", "an upgrade", system.now_ms - MINUTE_MS, until_ms))
+        system.overrides.append(Override(kind, target, "ann", "an upgrade", system.now_ms - 60 * MINUTE_MS, until_ms))
     return system
 
 

@@ -19,6 +19,7 @@ from headrace.infra.doctor.core.slices import Appetite, Slice, earlier_slice, ne
 from headrace.infra.doctor.core.with_flags import with_flags, without
 from headrace.infra.doctor.core.words import duration, some
 from headrace.schemas.errors import InvalidInputError
+from headrace.schemas.overrides import Override, OverrideKind
 
 
 def planted(name: str) -> System:
@@ -63,7 +64,8 @@ def test_nothing_is_judged_of_what_was_not_gathered() -> None:
 
 
 def test_checks_are_chosen_by_name_and_every_wrong_name_is_told() -> None:
-    assert [check.name for check in chosen(("topics", "lag"), ("lag",))] == ["topics"]
+    assert [check.name for check in chosen(("topics", "lag"), ("lag",))] == ["topics", "unread"]
+    assert [check.name for check in chosen(("topics",), ("unread",))] == ["topics"]
     assert len(chosen((), ("lag",))) == len(check_names()) - 1
     with pytest.raises(InvalidInputError) as raised:
         chosen(("topic",), ("nonsense",))
@@ -151,3 +153,11 @@ def test_words_are_short() -> None:
         "7 d",
     ]
     assert some(map(str, range(7))) == "0, 1, 2, 3, 4 and 2 more"
+
+
+def test_of_a_short_drain_only_the_last_quarter_is_soon() -> None:
+    for left_s, soon in ((290, False), (60, True)):
+        system = healthy()
+        until_ms = NOW_MS + 1_000 * left_s
+        system.overrides.append(Override(OverrideKind.DRAIN, "engine-b", "ann", "x", until_ms - 300_000, until_ms))
+        assert [each.check for each in system.findings()] == (["overrides"] if soon else [])

@@ -73,8 +73,8 @@ def command(*, config: Config, only: tuple[str, ...], skip: tuple[str, ...], tim
     from headrace.solver.clocks import wall_clock_ms
 
     checks = _wanted(only, skip)
-    picture, secrets = gather(config, wall_clock_ms(), timeout), secrets_of(config)
-    report = without(diagnose(picture, wall_clock_ms(), checks), lambda text: without_secrets(text, secrets))
+    picture, secrets = gather(config, wall_clock_ms, timeout), secrets_of(config)
+    report = without(diagnose(picture, picture.at_ms, checks), lambda text: without_secrets(text, secrets))
     _tell(report, as_json=as_json)
 
 

@@ -6,13 +6,15 @@ What follows from another check's fault comes after it, whatever its severity: m
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from headrace.infra.doctor.core.checks import NamedCheck
+from headrace.infra.doctor.core.checks import NamedCheck, check_named
 from headrace.infra.doctor.core.contract import Finding, Severity
 from headrace.infra.doctor.core.picture import Picture
 
 HEALTHY = 0
 UNHEALTHY = 1
 UNREACHABLE = 2
+WHY_NOTHING = ("brokers", "settings")
+"""The checks that say why nothing could be looked at."""
 _ORDER = tuple(Severity)
 
 
@@ -31,6 +33,10 @@ class Report:
 def diagnose(picture: Picture, now_ms: int, checks: Iterable[NamedCheck]) -> Report:
     """Judge a picture as of `now_ms`."""
     checks = tuple(checks)
+    if picture.view is None:
+        # Nothing could be looked at: that is told whatever was asked for.
+        names = {check.name for check in checks}
+        checks += tuple(check_named(name) for name in WHY_NOTHING if name not in names)
     found = {
         check.name: tuple(replace(each, check=check.name) for each in check.judge(picture, now_ms)) for check in checks
     }
@@ -49,7 +55,7 @@ def report_of(picture: Picture | None, now_ms: int, checks: Iterable[str], findi
     ordered = tuple(sorted(findings, key=lambda each: (each.follows_from is not None, _ORDER.index(each.severity))))
     ill = any(each.severity is not Severity.NOTE for each in ordered)
     status = UNHEALTHY if ill else HEALTHY
-    if picture is None or picture.unreachable is not None:
+    if picture is None or picture.view is None:
         status = UNREACHABLE
     names = tuple(checks)
     return Report(now_ms, not ill, status, names, _summary(picture, now_ms, names, ordered), ordered)

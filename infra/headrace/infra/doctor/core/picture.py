@@ -180,6 +180,7 @@ class Picture:
 
     Attributes:
         setup: the configuration.
+        at_ms: as of when it is to be judged: reading takes time, and what came meanwhile is not in it.
         unreachable: why no broker answers; nothing else of the broker is known then.
         config_problems: what is wrong with the configuration itself: client options, mapping files.
         registry_problem: why the schema registry does not answer; None where it does or is not configured.
@@ -203,6 +204,7 @@ class Picture:
     """
 
     setup: Setup
+    at_ms: int = 0
     unreachable: str | None = None
     config_problems: tuple[str, ...] = ()
     registry_problem: str | None = None

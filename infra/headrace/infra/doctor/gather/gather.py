@@ -1,11 +1,11 @@
-"""`gather(config, now_ms, budget_s)`: asks for everything and gives the picture; never hangs, nor raises for a broker.
+"""`gather(config, clock_ms, budget_s)`: asks for everything, gives the picture; never hangs, nor raises for a broker.
 
-    reachable? ─► addresses ─ topics ─ groups ─ offsets ─► slices ─► records, folded as they come ─► telemetry
+    reachable? ─► addresses ─ topics ─ offsets ─ groups ─► slices ─► records, folded as they come ─► telemetry
 
 Each call has a bound, all of them together another; what was not had by then is named.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from headrace.infra.config import Config
@@ -47,18 +47,19 @@ _STATES_OF_EACH = 4
 """So many states of each engine are within reach, should all of them lie in one partition."""
 
 
-def gather(config: Config, now_ms: int, budget_s: float) -> Picture:
+def gather(config: Config, clock_ms: Callable[[], int], budget_s: float) -> Picture:
     """Give the picture; where no broker answers, one that says so and holds nothing else of it."""
     setup = setup_of(config)
     refused = client_problems(config.kafka)
     if refused:
-        return Picture(setup, config_problems=refused)
+        return Picture(setup, clock_ms(), config_problems=refused)
     left = TimeLeft(budget_s)
     try:
         require_topics(config.kafka, (), timeout_s=left.call_s)
     except UnreachableError as error:
-        return Picture(setup, unreachable=str(error), brokers=try_addresses(setup.bootstrap_servers, {}))
-    return _gathered(config, setup, now_ms, left)
+        brokers = try_addresses(setup.bootstrap_servers, {})
+        return Picture(setup, clock_ms(), unreachable=str(error), brokers=brokers)
+    return _gathered(config, setup, clock_ms, left)
 
 
 def setup_of(config: Config) -> Setup:
@@ -75,26 +76,29 @@ def setup_of(config: Config) -> Setup:
     )
 
 
-def _gathered(config: Config, setup: Setup, now_ms: int, left: TimeLeft) -> Picture:
+def _gathered(config: Config, setup: Setup, clock_ms: Callable[[], int], left: TimeLeft) -> Picture:
     table = setup.table
-    admin = Admin(admin_client(config.kafka), left, tells_members=config.kafka.broker != "embedded")
+    embedded = config.kafka.broker == "embedded"
+    admin = Admin(admin_client(config.kafka), left, tells_members=not embedded)
     brokers = try_addresses(setup.bootstrap_servers, admin.addresses())
     topics = admin.topics({topic.name for topic in table.values()} | {s.topic for s in setup.bridge.sources.values()})
-    groups = admin.groups(_group_ids(setup))
     registry = open_registry(config.registry)
     reading = Reading(table, registry)
     tails = Tails(config.kafka, left)
     try:
-        topics = _with_offsets(admin, tails, topics, now_ms)
+        topics, at_ms = _with_offsets(admin, tails, topics, clock_ms)
+        groups = admin.groups(_group_ids(setup))
         for appetites in (_FLEET, None):
             # The fleet first: of states as many are read as it takes to hear of every engine.
             wanted = appetites or _appetites(setup, len(reading.view.specs))
-            newest, earlier = _slices(setup, wanted, tails, topics, now_ms)
-            if config.kafka.broker == "embedded":
+            newest, earlier = _slices(setup, wanted, tails, topics, at_ms)
+            if embedded:
                 # Its ends are too low: what is there is read until it says that there is no more.
                 newest = [replace(each, stop=TO_THE_END) for each in newest]
             for record in tails.read(newest):
-                reading.offer(record)
+                came_since = embedded and at_ms < record.timestamp_ms <= clock_ms()
+                if not came_since:
+                    reading.offer(record)
             for record in tails.read(earlier):
                 reading.offer(record, earlier=True)
     finally:
@@ -103,6 +107,7 @@ def _gathered(config: Config, setup: Setup, now_ms: int, left: TimeLeft) -> Pict
     unread = (*admin.unread, *tails.unread)
     picture = Picture(
         setup,
+        at_ms,
         config_problems=problems,
         registry_problem=None if registry is None else registry.problem,
         brokers=brokers,
@@ -142,11 +147,15 @@ def _time_is_up(left: TimeLeft) -> tuple[Unread, ...]:
     return (Unread("the rest", "the time is up; give it more with --timeout"),) if left.is_up else ()
 
 
-def _with_offsets(admin: Admin, tails: Tails, topics: dict[str, TopicSeen], now_ms: int) -> dict[str, TopicSeen]:
+def _with_offsets(
+    admin: Admin, tails: Tails, topics: dict[str, TopicSeen], clock_ms: Callable[[], int]
+) -> tuple[dict[str, TopicSeen], int]:
+    """Give the topics with their offsets, and when their ends were told: what is read is judged as of then."""
     places = _places(topics)
     first, end = admin.first_offsets(places), admin.end_offsets(places)
-    before = tails.offsets_at(places, now_ms - RATE_MS)
-    return {
+    at_ms = clock_ms()
+    before = tails.offsets_at(places, at_ms - RATE_MS)
+    described = {
         name: replace(
             topic,
             partitions=tuple(
@@ -161,6 +170,7 @@ def _with_offsets(admin: Admin, tails: Tails, topics: dict[str, TopicSeen], now_
         )
         for name, topic in topics.items()
     }
+    return described, at_ms
 
 
 def _places(topics: Mapping[str, TopicSeen]) -> list[Place]:

@@ -15,6 +15,9 @@ from headrace.infra.doctor.core.contract import Finding
 from headrace.infra.doctor.core.picture import Picture
 from headrace.schemas.errors import InvalidInputError
 
+UNREAD = "unread"
+"""The check without which nothing found would not mean that all was looked at."""
+
 
 class Check(Protocol):
     """Judges one thing."""
@@ -48,7 +51,7 @@ def check_named(name: str) -> NamedCheck:
 
 
 def chosen(only: Iterable[str], skip: Iterable[str]) -> tuple[NamedCheck, ...]:
-    """Give the checks that are wanted: `only` these, or all but `skip`.
+    """Give the checks that are wanted: `only` these, or all but `skip`. What could not be read is told with either.
 
     Raises:
         InvalidInputError: there is no such check; every name that is none is told, with the nearest.
@@ -62,7 +65,8 @@ def chosen(only: Iterable[str], skip: Iterable[str]) -> tuple[NamedCheck, ...]:
     ]
     if problems:
         raise InvalidInputError("doctor", tuple(problems))
-    return tuple(check_named(name) for name in names if (not only or name in only) and name not in skip)
+    wanted = {*only, UNREAD} if only else set(names)
+    return tuple(check_named(name) for name in names if name in wanted and name not in skip)
 
 
 def _nearest(name: str, names: tuple[str, ...]) -> str:

@@ -10,6 +10,8 @@ from headrace.schemas.overrides import Override, OverrideKind
 FOLLOWS_FROM = ("brokers",)
 
 SOON_MS = 10 * 60_000
+SOON_SHARE = 0.25
+"""Of a short one, the last quarter is soon: nobody is to be told of what has just been said."""
 DAY_MS = 86_400_000
 
 
@@ -34,6 +36,7 @@ def judged(override: Override, now_ms: int, longer: str) -> Iterator[Finding]:
     """Give what is to be said of any override's end."""
     left_ms = override.expires_ms - now_ms
     # The commands that say one take no more.
+    soon_ms = min(SOON_MS, round(SOON_SHARE * (override.expires_ms - override.made_ms)))
     longest_ms = DAY_MS if override.kind is OverrideKind.FREEZE else 30 * DAY_MS
     if left_ms <= 0:
         yield note(
@@ -53,14 +56,14 @@ def judged(override: Override, now_ms: int, longer: str) -> Iterator[Finding]:
             value=left_ms,
             bound=longest_ms,
         )
-    elif left_ms < SOON_MS:
+    elif left_ms < soon_ms:
         yield warning(
             override.target,
-            f"{named(override)} {override.words} runs out in {duration(left_ms)}; told from {duration(SOON_MS)} on",
+            f"{named(override)} {override.words} runs out in {duration(left_ms)}; told from {duration(soon_ms)} on",
             "traffic comes back then, whether or not the work is done; to go on:",
             longer,
             value=left_ms,
-            bound=SOON_MS,
+            bound=soon_ms,
         )
 
 

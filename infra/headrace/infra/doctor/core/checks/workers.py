@@ -30,7 +30,7 @@ def _no_member(picture: Picture, group_id: str, command: str, means: str) -> Ite
     group = picture.groups.get(group_id)
     if group is None or group.members != 0:
         return
-    state = f", which is {group.state}" if group.state else ""
+    state = f" ({group.state})" if group.state else ""
     yield fault(
         command,
         f"no `headrace {command}` runs: group {group_id}{state} has 0 members; at least 1",

@@ -1,0 +1,66 @@
+"""The command without a broker: what it is given wrongly, what it lists, and the schema that it prints."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from headrace.infra.cli import headrace
+from headrace.infra.doctor.core.checks import check_names
+from headrace.infra.json_schemas import schema_named
+
+NOWHERE = "127.0.0.1:1"
+
+
+def doctor(*args: str) -> Result:
+    return CliRunner().invoke(headrace, ("doctor", *args))
+
+
+def test_a_configuration_that_cannot_be_used_is_told_as_findings_all_at_once() -> None:
+    done = doctor("--set", "solver.perid_ms=5", "--set", "streams.grace_ms=-1", "--json")
+    found = json.loads(done.stdout)
+    assert (done.exit_code, found["status"], found["healthy"]) == (2, 2, False)
+    first, second = (each["sentence"] for each in found["findings"])
+    assert first.startswith("solver.perid_ms: no such setting; the nearest is period_ms")
+    assert second.startswith("streams.grace_ms is '-1'")
+
+
+def test_an_option_that_no_client_takes_is_a_finding_of_the_settings() -> None:
+    done = doctor("--set", "kafka.options.ssl.ca.loction=x", "--json")
+    (found,) = json.loads(done.stdout)["findings"]
+    assert done.exit_code == 2
+    assert found["check"] == "settings"
+    assert "'ssl.ca.loction' is no option of librdkafka; the nearest is ssl.ca.location" in found["sentence"]
+
+
+def test_a_check_that_there_is_not_is_wrong_usage_with_the_nearest_name() -> None:
+    done = doctor("--only", "topics,topcs")
+    assert done.exit_code == 2
+    assert "--only is 'topcs'; the nearest is topics" in done.stderr
+
+
+def test_a_broker_that_is_not_there_is_a_finding_with_the_way_to_one() -> None:
+    done = doctor("--bootstrap", NOWHERE, "--timeout", "1", "--json")
+    (found,) = json.loads(done.stdout)["findings"]
+    assert done.exit_code == 2
+    assert found["sentence"].startswith(f"{NOWHERE} does not answer: ")
+    assert found["mend"][0] == "headrace broker up"
+
+
+@pytest.mark.parametrize("only", ["topics", "lag"])
+def test_no_broker_is_no_health_whatever_is_asked_for(only: str) -> None:
+    done = doctor("--bootstrap", NOWHERE, "--timeout", "1", "--only", only)
+    assert done.exit_code == 2
+    assert done.stdout.startswith("FAULT    brokers: ")
+
+
+def test_it_lists_every_check_with_what_it_looks_at() -> None:
+    lines = doctor("--list").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(check_names())
+    assert all(line.endswith(".") for line in lines)
+
+
+def test_the_schema_is_the_published_one() -> None:
+    published = Path(__file__).parents[3] / "infra/json-schemas/doctor.schema.json"
+    assert json.loads(doctor("--schema").stdout) == json.loads(published.read_text("utf-8")) == schema_named("doctor")
