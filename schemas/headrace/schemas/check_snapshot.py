@@ -51,9 +51,10 @@ def _snapshot_problems(snapshot: Snapshot, proven: Snapshot | None) -> Iterator[
         # Another writer's, of another version perhaps: its digest is over bytes that this one would not write.
         proven = None
     total = 0 if proven is None else int(proven.commit.digest, 16)
-    gone = {} if proven is None else {id(route): route for route in proven.routes}
+    gone = {} if proven is None else {route.key: route for route in proven.routes}
     for key, route in keyed:
-        if gone.pop(id(route), None) is not None:
+        if gone.get(key) is route:
+            del gone[key]  # the same object as was proven: nothing of it is checked again
             continue
         total = add(total, summand(key, encode_body(route)))
         if route.epoch > commit.epoch or route.version > commit.version:
