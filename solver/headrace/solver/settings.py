@@ -61,6 +61,8 @@ class SolverSettings:
         backlog_drain_ms: time in which a standing queue is to drain; 0 to leave queues alone.
         probe_share: share of capacity that an engine of which nothing is known may be given for nothing, so that it is
             measured; 0 for none.
+        refine_above: certified gap above which chords are halved where the answer is, and the program is solved again;
+            1 for never. Not where programs are sifted.
         max_step: share of a route's traffic that one engine pool may gain or lose of it in a tick without a further
             price; 1 for no bound.
         step_price_ms: price of what moves beyond it, ms per request, on either side.
@@ -116,6 +118,7 @@ class SolverSettings:
     measured_capacity_probe: Annotated[float, Ge(0), Le(1)] = 0.003
     backlog_drain_ms: Annotated[int, Ge(0), Le(600_000)] = 10_000
     probe_share: Annotated[float, Ge(0), Le(0.2)] = 0.0
+    refine_above: Annotated[float, Gt(0), Le(1)] = 0.002
     max_step: Annotated[float, Gt(0), Le(1)] = 1.0
     step_price_ms: Annotated[float, Ge(0), Le(10_000)] = 200.0
     proportional_gain: Annotated[float, Ge(0), Le(100)] = 0.1

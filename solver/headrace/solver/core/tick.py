@@ -77,7 +77,7 @@ _RULES = (
 """Settings that decide about weights, beside the classes; the worker's own are not among them."""
 _LATER_RULES = ("sift_above", "anchors")
 """Settings that came later; they count only where they are not as they were before they came."""
-_STEERING_RULES = ("probe_share", "max_step", "step_price_ms")
+_STEERING_RULES = ("probe_share", "refine_above", "max_step", "step_price_ms")
 """The same, of those that steer how the program explores and moves."""
 
 

@@ -4,7 +4,7 @@ How it is solved and proved is `optimum`'s; here its answer becomes a plan: weig
 to a bound that no plan can be below is certified, and prices are made canonical.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,11 @@ from headrace.solver.core.linear import Failed, LinearSolver
 from headrace.solver.core.program.bound import lower_bound, true_cost
 from headrace.solver.core.program.curves import curves_of
 from headrace.solver.core.program.layout import Floats, Layout
-from headrace.solver.core.program.optimum import optimum
+from headrace.solver.core.program.optimum import Optimum, optimum
 from headrace.solver.core.program.plan import Curves, Plan, Prices, normalised
 from headrace.solver.core.program.pool_split import split_by_slope
 from headrace.solver.core.program.program import Costs, costs_of
+from headrace.solver.core.program.refine import HELPS, MOST, refined
 from headrace.solver.core.program.stay import FOLLOW_MS, staying
 from headrace.solver.settings import SolverSettings
 
@@ -29,11 +30,13 @@ SOME = 1e-6
 
 def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | Failed:
     """Solve, check, and read back flows and prices."""
-    curves = curves_of(layout, settings)
-    costs = costs_of(layout, curves, settings.move_price_ms, settings.max_step, settings.step_price_ms)
-    found = optimum(layout, curves, costs, lp, settings.sift_above)
-    if isinstance(found, Failed):
-        return found
+    solved = _solved(layout, settings, lp, curves_of(layout, settings))
+    if isinstance(solved, Failed):
+        return solved
+    refinements = 0
+    if len(layout.pair_row) <= settings.sift_above:
+        refinements, solved = _refined(layout, settings, lp, solved)
+    curves, costs, found = solved.curves, solved.costs, solved.found
     best, shed, prices = found.flow, found.shed, found.prices
     stays = staying(layout, curves, found.parts, (best, shed), settings.stay_within)
     stood = layout.pair_previous * (layout.demand - shed)[layout.pair_row]
@@ -61,12 +64,48 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
         objective=upper,
         gap=gap,
         effort=found.effort,
+        curves=curves if refinements else None,
     )
     if not (stays.rows | stays.slow).any():
         return made
     # Within a pool it is split as the weights that stand are: it is told, and nobody is routed by it.
     answer = replace(made, share=_shares(layout, best, prices)[0])
     return replace(made, kept=kept | stays.rows, answer=answer)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Solved:
+    """The optimum on some chords, and how far its true cost is from a bound, relative."""
+
+    curves: Curves
+    costs: Costs
+    found: Optimum
+    gap: float
+
+
+def _solved(layout: Layout, settings: SolverSettings, lp: LinearSolver, curves: Curves) -> _Solved | Failed:
+    costs = costs_of(layout, curves, settings.move_price_ms, settings.max_step, settings.step_price_ms)
+    found = optimum(layout, curves, costs, lp, settings.sift_above)
+    if isinstance(found, Failed):
+        return found
+    load = np.minimum(split_by_slope(layout, curves, found.flow), layout.group_capacity)
+    upper = true_cost(layout, curves, costs, found.flow, found.shed, load)
+    gap = (upper - lower_bound(layout, curves, costs, found.prices)) / upper if upper > 0.0 else 0.0
+    return _Solved(curves, costs, found, gap)
+
+
+def _refined(layout: Layout, settings: SolverSettings, lp: LinearSolver, first: _Solved) -> tuple[int, _Solved]:
+    """Cut chords and solve again while that is worth it; how often it was, and the best answer."""
+    best = first
+    for cuts in range(MOST):
+        if best.gap <= settings.refine_above:
+            return cuts, best
+        load = split_by_slope(layout, best.curves, best.found.flow)
+        again = _solved(layout, settings, lp, refined(layout, settings, best.curves, load))
+        if isinstance(again, Failed) or again.gap > HELPS * best.gap:
+            return cuts, best
+        best = again
+    return MOST, best
 
 
 def _canonical(layout: Layout, curves: Curves, prices: Prices, flow: Floats) -> Prices:

@@ -7,6 +7,8 @@ its lower convex envelope first, so slopes never fall, which is what makes a lin
 Regret in true cost over 30 random fleets of six sites each, latency = base / (1 - 0.97 load), mean and worst:
 
     8 chords evenly placed  13 %, 82 %      8 by thirds  2.6 %, 8 %      16  0.25 %, 1.2 %      24  0.16 %, 0.7 %
+
+Few chords are made enough by cutting those that the answer lies on (`program/refine`).
 """
 
 from dataclasses import dataclass

@@ -59,6 +59,7 @@ class Plan:
         effort: size of the computation.
         split: (E,) how a pool's share is split over its engines; None to go by `load`, and by capacity within a group.
         answer: what the policy would have done, had nobody's weights been kept for their own sake; None where it did.
+        curves: the chords it was solved on, where they are not those that the settings alone give.
         score_errors: (G,) errors that a feedback policy wants to see again at its next tick; None for the others.
     """
 
@@ -77,6 +78,7 @@ class Plan:
     split: Floats | None = None
     score_errors: Floats | None = None
     answer: "Plan | None" = None
+    curves: Curves | None = None
 
     def with_split(self, load: Floats, split: Floats) -> "Plan":
         """Give the same with another split over the groups and engines of each pool."""

@@ -62,7 +62,7 @@ def _explain(tick: Tick, row: int, engine: int) -> Explanation:
     assert tick.decision is not None  # noqa: S101 - the one caller has looked
     layout, plan, settings = tick.decision.layout, tick.decision.plan, tick.decision.settings
     engine_id, record = layout.engines[engine].engine_id, tick.snapshot.routes[row]
-    curves = curves_of(layout, settings)
+    curves = plan.curves or curves_of(layout, settings)
     pair = _pair(layout, row, engine)
     others = tuple(x for x in Refusals(layout).of(row) if x.engine_id != engine_id)
     explanation = Explanation(
