@@ -55,6 +55,7 @@ def test_it_shows_the_fleet_and_follows_it_live(browser: Browser, console: Serve
         expect(page.locator("#health")).to_contain_text("silent for 41.2 s")
         expect(page.locator("#acting")).to_contain_text("2.1 times as slow as its peers")
         expect(page.locator("#flows .ribbon").first).to_be_visible()
+        page.locator("#history-chart").scroll_into_view_if_needed()
         expect(page.locator("#history-chart .scatterlayer path").first).to_be_attached()
         console.offer(town.tick(soon_ms(), changed=2))
         shown(page, 9)
@@ -176,19 +177,17 @@ def test_hostile_names_are_shown_as_text_and_nothing_of_them_runs(browser: Brows
     desk = settled_desk(town, ticks=4)
     begun = soon_ms()
     desk.offer(override_record(Override(OverrideKind.DRAIN, "e", HOSTILE, HOSTILE, begun - 60_000, begun + 600_000)))
-    with served(desk) as console:
-        for width in (1_440, 390):
-            with Watched(browser, console.url, width=width) as watched:
-                page = watched.page
-                shown(page, 4)
-                expect(page.locator("#engines .vt-row", has_text=HOSTILE)).to_be_visible()
-                expect(page.locator("#acting")).to_contain_text(HOSTILE)
-                page.locator("#flows button", has_text="Engines").click()
-                expect(page.locator("#flows [role=button]", has_text="<img src=x").first).to_be_visible()
-                page.locator("#engines .vt-row", has_text=HOSTILE).click()
-                expect(page.locator("#drawer h2")).to_have_text(HOSTILE)
-                assert page.locator("img:not([src='/page/icon.svg'])").count() == 0
-                assert page.evaluate("window.hacked") is None
+    with served(desk) as console, Watched(browser, console.url) as watched:
+        page = watched.page
+        shown(page, 4)
+        expect(page.locator("#engines .vt-row", has_text=HOSTILE)).to_be_visible()
+        expect(page.locator("#acting")).to_contain_text(HOSTILE)
+        page.locator("#flows button", has_text="Engines").click()
+        expect(page.locator("#flows [role=button]", has_text="<img src=x").first).to_be_visible()
+        page.locator("#engines .vt-row", has_text=HOSTILE).click()
+        expect(page.locator("#drawer h2")).to_have_text(HOSTILE)
+        assert page.locator("img:not([src='/page/icon.svg'])").count() == 0
+        assert page.evaluate("window.hacked") is None
 
 
 def test_what_is_lost_is_said_in_words_and_found_again(browser: Browser, console: Served, town: Town) -> None:
@@ -226,13 +225,15 @@ def test_the_token_is_asked_for_once_and_a_wrong_one_is_told(browser: Browser, t
         expect(page.get_by_label("Token")).to_be_visible()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1_440, 390], ids=["wide", "narrow"])
+@pytest.mark.parametrize(("width", "theme"), [(1_440, "light"), (390, "dark")], ids=["wide-light", "narrow-dark"])
 def test_no_serious_fault_of_accessibility_is_found(browser: Browser, console: Served, width: int, theme: str) -> None:
     with Watched(browser, console.url, width=width, dark=theme == "dark") as watched:
         page = watched.page
         shown(page, 8)
+        page.locator("#history-chart").scroll_into_view_if_needed()
         expect(page.locator("#history-chart .scatterlayer path").first).to_be_attached()
+        for panel in ("#traffic-chart", "#log", "#tiles"):  # whatever is out of sight is not drawn yet
+            page.locator(panel).scroll_into_view_if_needed()
         assert _faults(page) == []
         page.locator("#weights .vt-row:visible").first.click()
         expect(page.locator("#why-sentences")).to_be_visible()

@@ -1,6 +1,6 @@
 // What acts beside the program: operators' overrides, and protections in force.
 import { byId, el, panelHead, replace } from "./dom.js";
-import { day, duration, whole } from "./format.js";
+import { counted, day, duration, whole } from "./format.js";
 import { openEngine } from "./engine_card.js";
 import { inWords } from "./words.js";
 
@@ -13,7 +13,7 @@ export function startActing() {
 export function showActing(overview) {
   const now = overview.tick_ms;
   const standing = overview.overrides.filter((each) => each.expires_ms > now && each.made_ms <= now);
-  const told = `${whole(standing.length)} overrides, ${whole(overview.protection_count)} protections`;
+  const told = `${counted(standing.length, "override")}, ${counted(overview.protection_count, "protection")}`;
   replace(byId("acting-about"), told);
   replace(byId("acting-body"), overrides(standing, now), protections(overview));
 }

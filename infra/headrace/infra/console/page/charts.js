@@ -26,8 +26,29 @@ export function layout(height, more = {}) {
   };
 }
 
+// Drawing costs more than all the rest of a round together: a chart out of sight is drawn when it comes into sight.
+const waiting = new Map();
+const inSight = new Set();
+const watch = new IntersectionObserver(
+  (entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (!isIntersecting) inSight.delete(target);
+      else inSight.add(target);
+      if (isIntersecting && waiting.has(target)) drawNow(target, ...waiting.get(target));
+    }
+  },
+  { rootMargin: "120px" },
+);
+
 // Draws, or draws anew in place; `versions` are those of the points, for a click to travel to.
-export function draw(node, traces, shape, versions) {
+export function draw(node, ...what) {
+  waiting.set(node, what);
+  watch.observe(node);
+  if (inSight.has(node)) drawNow(node, ...what);
+}
+
+function drawNow(node, traces, shape, versions) {
+  waiting.delete(node);
   const plotly = window.Plotly;
   if (!plotly) return;
   plotly.react(node, traces, shape, CONFIG);

@@ -1,6 +1,6 @@
 // The decision log: what each tick found and moved, newest first; ticks that moved nothing are left out unless asked for.
 import { byId, el, panelHead, replace } from "./dom.js";
-import { clock, percent, routeName, rps, whole } from "./format.js";
+import { clock, counted, percent, routeName, rps, whole } from "./format.js";
 import { set } from "./state.js";
 import { inWords } from "./words.js";
 
@@ -22,7 +22,7 @@ export function startLog(refresh) {
 
 export function showLog(found) {
   const parts = [];
-  if (found.quiet) parts.push(`${whole(found.quiet)} ticks that moved nothing are left out`);
+  if (found.quiet) parts.push(`${counted(found.quiet, "tick")} that moved nothing left out`);
   if (found.older) parts.push(`${whole(found.older)} older`);
   replace(byId("log-about"), parts.join(" · "));
   const lines = found.lines.length ? found.lines.map(line) : [el("li", {}, el("span", { class: "muted what" }, "Nothing was moved in the versions held."))];

@@ -67,7 +67,7 @@ function own(word) {
     ["Replicas ready", `${whole(word.replicas_ready)} of ${whole(word.replicas_desired)}`],
     ["Running, waiting", `${whole(word.running)}, ${whole(word.waiting)}`],
     ["KV cache in use", percent(word.kv_usage)],
-    ["Finishing", `${rps(word.finished_rps)} RPS`],
+    ["Finishing", word.finished_rps === null ? DASH : `${rps(word.finished_rps)} RPS`],
     ["Window covered", percent(word.coverage, 0)],
     word.invalid === "NO" ? null : ["Not valid", inWords(word.invalid)],
     ...latencies,

@@ -15,6 +15,10 @@ export function whole(value) {
   return value === null || value === undefined ? DASH : thousands.format(value);
 }
 
+export function counted(value, one, many = `${one}s`) {
+  return `${whole(value)} ${value === 1 ? one : many}`;
+}
+
 export function percent(share, digits = 1) {
   if (share === null || share === undefined) return DASH;
   if (share > 0 && share < 0.0005) return "<0.1 %";

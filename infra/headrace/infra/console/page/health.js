@@ -1,6 +1,6 @@
 // Fleet health: engines by standing, and every reason with how many it concerns.
 import { byId, el, panelHead, replace } from "./dom.js";
-import { whole } from "./format.js";
+import { counted, whole } from "./format.js";
 import { openEngine } from "./engine_card.js";
 import { ORDER, STANDINGS, inWords } from "./words.js";
 
@@ -13,7 +13,7 @@ export function startHealth() {
 export function showHealth(overview, filterEngines) {
   const counts = Object.fromEntries(overview.standings.map((each) => [each.standing, each.engines]));
   const all = Object.values(counts).reduce((sum, each) => sum + each, 0);
-  replace(byId("health-about"), `${whole(all)} engines`);
+  replace(byId("health-about"), counted(all, "engine"));
   replace(byId("health-body"), stack(counts), list(counts, filterEngines), reasons(overview.reasons));
 }
 

@@ -1,5 +1,10 @@
 // Fetching: one round at a time, at most one every EVERY_MS, and another after it where something changed meanwhile.
+// Whoever scrolls is not disturbed: a round waits until nothing has been scrolled for STILL_MS, but never longer than PATIENCE_MS.
 const EVERY_MS = 400;
+const STILL_MS = 150;
+const PATIENCE_MS = 1000;
+let scrolledAt = -Infinity;
+addEventListener("scroll", () => { scrolledAt = performance.now(); }, { capture: true, passive: true });
 
 export class Refresh {
   constructor(round) {
@@ -7,6 +12,7 @@ export class Refresh {
     this.running = false;
     this.again = false;
     this.began = 0;
+    this.askedAt = 0;
   }
 
   soon() {
@@ -15,8 +21,14 @@ export class Refresh {
       return;
     }
     this.running = true;
-    const wait = Math.max(0, this.began + EVERY_MS - performance.now());
-    setTimeout(() => this.run(), wait);
+    this.askedAt = performance.now();
+    setTimeout(() => this.whenStill(), Math.max(0, this.began + EVERY_MS - this.askedAt));
+  }
+
+  whenStill() {
+    const now = performance.now();
+    if (now - scrolledAt < STILL_MS && now - this.askedAt < PATIENCE_MS) setTimeout(() => this.whenStill(), 50);
+    else this.run();
   }
 
   async run() {

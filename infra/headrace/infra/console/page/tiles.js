@@ -1,7 +1,7 @@
 // The fleet in six numbers, each with how it went.
 import { byId, el, replace } from "./dom.js";
 import { stack } from "./health.js";
-import { DASH, percent, rps, whole } from "./format.js";
+import { DASH, counted, percent, rps, whole } from "./format.js";
 import { spark } from "./spark.js";
 
 let series = null;
@@ -19,11 +19,11 @@ export function showTiles(overview) {
   const moved = t.moved_rps === null || !t.demand_rps ? null : t.moved_rps / t.demand_rps;
   replace(
     byId("tiles"),
-    tile("Demand", rps(t.demand_rps), "RPS", `${whole(overview.clusters.length)} clusters, ${whole(overview.routes)} routes`, "demand_rps"),
+    tile("Demand", rps(t.demand_rps), "RPS", `${counted(overview.clusters.length, "cluster")}, ${counted(overview.routes, "route")}`, "demand_rps"),
     tile("Capacity in use", percent(use), "", `of ${rps(t.capacity_rps)} RPS counted`, "use", tone(use, 0.8, 0.95)),
     tile("Shed", rps(t.shed_rps), "RPS", shed > 0 ? `${percent(shed)} of the demand` : "nothing is refused", "shed_rps", shed > 0 ? "bad" : ""),
     tile("Moved by this tick", rps(t.moved_rps), "RPS", moved === null ? "not recorded" : `${percent(moved)} of the demand`, "moved_rps"),
-    tile("Retry budget", percent(t.retry_ratio), "", `smallest of a route ${percent(t.retry_ratio_min)}`, "retry_ratio", t.retry_ratio === 0 ? "warn" : ""),
+    tile("Retry budget", percent(t.retry_ratio), "", `a route has ${percent(t.retry_ratio_min)} at least`, "retry_ratio", t.retry_ratio === 0 ? "warn" : ""),
     tile("Engines", whole(engines.SERVING + engines.FULL + engines.LIMITED), `of ${whole(all)} in use`, engineWords(engines), stack(engines), engines.OUT ? "warn" : ""),
   );
 }

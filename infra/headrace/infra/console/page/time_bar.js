@@ -1,6 +1,6 @@
 // The time bar: every version held, under a line of how busy it was; drag, or step, to look back.
 import { byId, el, replace, svg } from "./dom.js";
-import { clock, duration, whole } from "./format.js";
+import { clock, counted, duration, whole } from "./format.js";
 import { look, nowMs, set } from "./state.js";
 
 let series = null;
@@ -64,7 +64,7 @@ export function showTimeBar() {
   range.setAttribute("aria-valuetext", `version ${version ?? series.versions[last]}, ${clock(tick)}, ${version === null ? "live" : `${duration(nowMs() - tick)} ago`}`);
   const bound = `At most ${whole(status.versions_bound)} versions and ${whole(status.parts_bound)} parts are held; what is older is found by headrace explain --at and headrace tail --since`;
   held.title = bound;
-  return replace(held, `${whole(status.versions_held)} versions held, back to ${clock(status.oldest_tick_ms)}`);
+  return replace(held, `${counted(status.versions_held, "version")} held, back to ${clock(status.oldest_tick_ms)}`);
 }
 
 function draw() {
