@@ -112,7 +112,7 @@ class SeriesBook:
     _speakers: dict[int, _Speaker] = field(default_factory=dict[int, _Speaker])
     _models: set[str] = field(default_factory=set[str])
     _forgot_ms: int | None = None
-    _steps: dict[int, _Step] = field(default_factory=dict[int, _Step])
+    _steps: dict[tuple[int, int], _Step] = field(default_factory=dict[tuple[int, int], _Step])
     _is_fork: bool = False
 
     def take(self, reading: Reading) -> BookOutcome:
@@ -181,7 +181,7 @@ class SeriesBook:
         return outcome
 
     def _difference(self, level: Level | None, reading: Reading, known: Known) -> tuple[Level | None, Outcome]:
-        steps, at = self._steps, id(reading)
+        steps, at = self._steps, (reading.series, reading.time_ms)
         step = steps.get(at) if self._is_fork else steps.pop(at, None)
         if step is not None and step.reading is reading and step.level is level and step.known == known:
             return step.following, step.outcome
