@@ -56,6 +56,8 @@ class Target:
     """One engine's share of a route, `previous_ppm` in the snapshot before.
 
     `solver_ppm` is the policy's own answer to the problem it was given, before weights that may stand were kept.
+    `failover_kept` is the share of its sessions that others have room for, should it be out before the next snapshot;
+    None where that is not known.
     """
 
     engine_id: str
@@ -70,6 +72,7 @@ class Target:
     engine_price_ms: float | None
     reason: Reason
     sentence: str
+    failover_kept: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class FallbackTarget:
-    """An engine of the static fallback, used when the snapshot is past its time to live."""
+    """An engine of the static fallback, used when the snapshot is past its time to live; or one of the failover."""
 
     engine_id: str
     address: str | None
@@ -92,7 +95,10 @@ class FallbackTarget:
 
 @dataclass(frozen=True, slots=True)
 class RouteWeights:
-    """The weights of one route. Only changed routes are written again, so `version` may be below the commit's."""
+    """The weights of one route. Only changed routes are written again, so `version` may be below the commit's.
+
+    `failover` says where the sessions of an engine that is out go until the next snapshot; () is by the weights.
+    """
 
     cluster: str
     model: str
@@ -108,6 +114,7 @@ class RouteWeights:
     retry_ratio: float
     marginal_ms: float | None
     sentence: str
+    failover: tuple[FallbackTarget, ...] = ()
 
     @property
     def route(self) -> RouteKey:

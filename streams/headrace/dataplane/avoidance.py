@@ -37,6 +37,7 @@ class Avoidance:
         suspected: engines that are down or ejected, also those that stay in since too much is out: nobody is moved to
             them to make room elsewhere, and their idleness is no room. They may be idle because they fail at once.
         throttled: engines with the limit under which the low 32 bits of a session's hash keep it away.
+        unplaced: share of the route's sessions, 0..1, whose engine is down and that nobody has room for.
         panic: whether ejections are ignored for want of other engines.
     """
 
@@ -49,6 +50,7 @@ class Avoidance:
     suspected: frozenset[str]
     throttled: tuple[tuple[str, int], ...]
     panic: bool
+    unplaced: float = 0.0
 
     def throttled_for(self, point: int) -> frozenset[str]:
         """Give the engines that the session at `point` is kept from."""
@@ -70,7 +72,8 @@ def avoidance(
 ) -> Avoidance:
     """Judge one route."""
     here = frozenset(down) & table.engines
-    ejections = [e for e in experience.ejections(now_ms) if e.engine_id in table.ppm and e.engine_id not in here]
+    lasting = [e for e in experience.ejections(now_ms) if e.engine_id in table.engines and e.engine_id not in here]
+    ejections = [e for e in lasting if e.engine_id in table.ppm]
     ejected = within_share(ejections, table.ppm, limits.ejected_max)
     panic = panics(table.ppm, here, ejected, limits.panic_above)
     throttled = tuple(
@@ -82,5 +85,6 @@ def avoidance(
     if throttled:
         until_ms = min(until_ms, now_ms + THROTTLES_HOLD_MS)
     avoided = here if panic else here | ejected
-    suspected = here.union(e.engine_id for e in ejections)
-    return Avoidance(table, change, now_ms - OUT_OF_ORDER_MS, until_ms, here, avoided, suspected, throttled, panic)
+    suspected = here.union(e.engine_id for e in lasting)
+    from_ms, unplaced = now_ms - OUT_OF_ORDER_MS, table.unplaced(here)
+    return Avoidance(table, change, from_ms, until_ms, here, avoided, suspected, throttled, panic, unplaced)

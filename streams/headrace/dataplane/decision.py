@@ -20,6 +20,8 @@ class DecisionReason(StrEnum):
     """The session's slot in the route's table: the usual case."""
     HINT = "HINT"
     """The engine that the caller asked for; it has a weight and is up."""
+    FAILOVER = "FAILOVER"
+    """The slot's engine is down, ejected or excluded by the caller; it went where the snapshot says there is room."""
     REHASH = "REHASH"
     """The slot's engine is down or excluded by the caller; another slot of the session's was taken."""
     SCAN = "SCAN"

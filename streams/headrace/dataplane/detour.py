@@ -1,6 +1,6 @@
 """The way to an engine when some of a route's engines are left out: the slot, other slots, all by weight, the last.
 
-    session ─► where it was let go to ─► its slot ─► other slots (bounded) ─► crowded only: its slot after all
+    session ─► where it was let go to ─► its slot ─► failover ─► other slots (bounded) ─► crowded only: its slot
             ─► scan ─► scan, crowded ones too ─► throttled everywhere: shed ─► scan, ejected ones too (panic)
             ─► fallback ─► refused, with the reason
 
@@ -33,6 +33,7 @@ class Asked(NamedTuple):
     hint: str | None = None
     exclude: Collection[str] = ()
     established: bool | None = None
+    tier: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +97,17 @@ class LeftOut:
         must_move = table.weight(self.avoided | self.throttled)
         should_move = table.weight(self.barred) - must_move
         own = table.weight((engine_id,))
-        got = own * must_move / (PPM - must_move - should_move) if engine_id not in self.barred else 0.0
-        if should_move and engine_id not in self.no_room:
+        got = 0.0 if engine_id in self.barred else must_move * self._taken(table, engine_id, must_move + should_move)
+        if own and should_move and engine_id not in self.no_room:
             got += own * should_move / (PPM - table.weight(self.no_room))
         return (own + got) / PPM
+
+    def _taken(self, table: RouteTable, engine_id: str, barred_ppm: int) -> float:
+        """Give an engine's part of the sessions that must move: by the failover, about; else by weight."""
+        failover = table.failover
+        if failover is not None and any(e not in self.no_room for e in failover.shares):
+            return failover.part(engine_id, self.no_room)
+        return table.weight((engine_id,)) / (PPM - barred_ppm) if barred_ppm < PPM else 0.0
 
 
 def detour(table: RouteTable, point: int, out: LeftOut, tries: int, released_to: str | None) -> Decision:
@@ -110,6 +118,9 @@ def detour(table: RouteTable, point: int, out: LeftOut, tries: int, released_to:
     if home.engine_id not in out.barred:
         return out.stay(table, home)
     if home.engine_id in out.avoided or home.engine_id in out.throttled:
+        found = _failover(table, point, out)
+        if found is not None:
+            return out.move(table, found, DecisionReason.FAILOVER)
         found = _other_slot(table, point, out.barred, tries)
         return _by_weight(table, point, out) if found is None else out.move(table, found, DecisionReason.REHASH)
     found = _other_slot(table, point, out.no_room, tries)
@@ -117,6 +128,12 @@ def detour(table: RouteTable, point: int, out: LeftOut, tries: int, released_to:
         # Not kept for the next one: that one may find an engine with room.
         return home.because(DecisionReason.SLOT, out.propensity(table, str(home.engine_id)))
     return out.move(table, found, DecisionReason.RELEASED)
+
+
+def _failover(table: RouteTable, point: int, out: LeftOut) -> Decision | None:
+    if table.failover is None:
+        return None
+    return table.failover.pick(point, out.no_room, table.weight(out.avoided | out.throttled))
 
 
 def _other_slot(table: RouteTable, point: int, barred: AbstractSet[str], tries: int) -> Decision | None:

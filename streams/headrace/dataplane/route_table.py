@@ -5,13 +5,14 @@ request allocates nothing. Memory is two bytes a slot (four above 65,536 engines
 """
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from headrace.dataplane.decision import Decision, DecisionReason, Outcome
+from headrace.dataplane.failover import Failover
 from headrace.dataplane.rendezvous import Candidates
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.slot_table import slot_table
@@ -36,6 +37,7 @@ class RouteTable:
         ppm: the same engines' weights.
         weighted: the same engines, for the scan.
         fallback: the snapshot's static fallback, without the engines that it excludes.
+        failover: where the sessions of engines that are out go; None where the snapshot does not say.
         expected_ttft_s: time to first token that the snapshot expects of each engine, its network included; without
             the engines of which it expects nothing.
         shed_below: of the session's highest 32 bits; 2^32 sheds all.
@@ -50,6 +52,7 @@ class RouteTable:
     ppm: Mapping[str, int]
     weighted: Candidates
     fallback: Candidates
+    failover: Failover | None
     expected_ttft_s: Mapping[str, float]
     shed_below: int
     shed: Decision
@@ -69,11 +72,27 @@ class RouteTable:
             return self.shed_below if ratio is None or self.shed_below in (0, _ALL) else round(ratio * _ALL)
         return _ALL if tier > self.weights.tier else 0
 
+    def shed_limit_at(self, tier: int | None, ratio: float) -> int:
+        """Give what `shed_limit` would be if the route shed this share of its requests, above 0."""
+        if tier is None or tier == self.weights.tier or ratio >= 1.0:
+            return round(min(ratio, 1.0) * _ALL)
+        return _ALL if tier > self.weights.tier else 0
+
+    def unplaced(self, down: Collection[str]) -> float:
+        """Give the share of the sessions that are not shed, 0..1, whose engine is down and that nobody has room for."""
+        if not down or self.failover is None:
+            return 0.0
+        return sum(
+            t.weight_ppm / PPM * (1.0 - t.failover_kept)
+            for t in self.weights.targets
+            if t.engine_id in down and t.failover_kept is not None
+        )
+
     @property
     def engines(self) -> frozenset[str]:
         """Every engine that this route may use or has excluded."""
         w = self.weights
-        return frozenset(e.engine_id for some in (w.targets, w.excluded, w.fallback) for e in some)
+        return frozenset(e.engine_id for some in (w.targets, w.excluded, w.fallback, w.failover) for e in some)
 
     def weight(self, engines: Iterable[str]) -> int:
         """Give the weight of these engines together, in ppm; engines that have none here weigh nothing."""
@@ -103,6 +122,7 @@ def build_table(weights: RouteWeights, settings: DataPlaneSettings, previous: Ro
         ppm=weighing,
         weighted=Candidates(by_slot, list(weighing.values())),
         fallback=_fallback(weights),
+        failover=_failover(weights, {e: routed[e] for e in engines}, weighing, size),
         expected_ttft_s={t.engine_id: t.ttft_s + t.network_s for t in weights.targets if t.ttft_s is not None},
         shed_below=round(weights.shed_ratio * _ALL),
         shed=_refused(weights, Outcome.SHED, DecisionReason.SHED, settings.shed_retry_after_s),
@@ -133,6 +153,19 @@ def _fallback(weights: RouteWeights) -> Candidates:
     usable = [t for t in weights.fallback if t.engine_id not in excluded]
     decisions = [_routed(weights, t, DecisionReason.FALLBACK_STALE) for t in usable]
     return Candidates(decisions, [t.weight_ppm for t in usable])
+
+
+def _failover(
+    weights: RouteWeights, routed: Mapping[str, Decision], ppm: Mapping[str, int], size: int
+) -> Failover | None:
+    excluded = {e.engine_id for e in weights.excluded}
+    taken = {t.engine_id: t for t in weights.failover if t.engine_id not in excluded and t.weight_ppm > 0}
+    if not taken or not ppm:
+        return None
+    shares = {engine: t.weight_ppm for engine, t in taken.items()}
+    brought = {e: _routed(weights, t, DecisionReason.FAILOVER) for e, t in taken.items()}
+    decisions = {**brought, **routed}
+    return Failover([decisions[e] for e in sorted(decisions)], ppm, shares, size)
 
 
 def _routed(weights: RouteWeights, t: Target | FallbackTarget, reason: DecisionReason) -> Decision:

@@ -31,6 +31,7 @@ from headrace.dataplane.retry_budget import Retry
 from headrace.dataplane.route_table import SHED_BITS, RouteTable
 from headrace.dataplane.router_settings import check_settings
 from headrace.dataplane.settings import DataPlaneSettings
+from headrace.dataplane.shedding import split
 from headrace.dataplane.staleness import Staleness, staleness
 from headrace.dataplane.watch import Watch
 from headrace.schemas.weights import Snapshot
@@ -191,7 +192,7 @@ class Router:
                 if known is not None:
                     return known
             out = exclude if exclude is _NOBODY else excluded(exclude, table)
-            return self._guarded(table, Asked(point, bool(key), hint, out, established), now_ms)
+            return self._guarded(table, Asked(point, bool(key), hint, out, established, tier), now_ms)
         except Exception:  # noqa: BLE001 - the data plane never raises into the gateway
             self.invalid += 1
             return self._refused[DecisionReason.INVALID_REQUEST]
@@ -315,7 +316,7 @@ class Router:
         if live is None or (live.released.used and live.released.get(point) is not None):
             return None
         out = self._watch.left_out_of_all(table, point, live, now_ms, new=new)
-        return None if out is None else out.at_home.get(home)
+        return None if out is None or out.view.unplaced > 0.0 else out.at_home.get(home)
 
     def _guarded(self, table: RouteTable, asked: Asked, now_ms: int) -> Decision:
         """Decide for a request that may have to take another way than its slot."""
@@ -327,6 +328,9 @@ class Router:
             out = self._watch.left_out_of_all(table, asked.point, live, now_ms, new=asked.established is False)
         if out is None:
             out = self._watch.left_out(table, asked, live, now_ms)
+        unplaced = out.view.unplaced
+        if unplaced > 0.0 and asked.point >> _SHED_SHIFT < _unplaced_limit(table, asked, live, unplaced):
+            return table.shed
         if asked.hint is not None and asked.hint in table.by_hint and asked.hint not in out.barred:
             return table.by_hint[asked.hint]
         released_to = live.released.get(asked.point) if live is not None and asked.keyed else None
@@ -346,3 +350,13 @@ class Router:
             return fallback
         decision = self._guarded(table, asked, now_ms)
         return decision if decision.engine_id is None else decision.because(_STALE, decision.propensity)
+
+
+def _unplaced_limit(table: RouteTable, asked: Asked, live: LiveRoute | None, unplaced: float) -> int:
+    """Give the limit below which a session is shed while engines are down whose sessions do not all find room."""
+    ratio = table.weights.shed_ratio
+    ratio += (1.0 - ratio) * unplaced
+    if live is not None and asked.established is not None:
+        new, established = split(ratio, live.mix.established)
+        ratio = established if asked.established else new
+    return table.shed_limit_at(asked.tier, ratio)

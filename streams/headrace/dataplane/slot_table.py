@@ -67,8 +67,19 @@ def quotas(ppm: Sequence[int], size: int) -> list[int]:
     return whole
 
 
+def order_of(engine: str, size: int) -> tuple[int, int]:
+    """Give (start, back) of an engine's order of claims: slot s is its claim number (s - start) x back mod size."""
+    start, step = _start_and_step(engine, size)
+    return start, pow(step, -1, size)
+
+
+def _start_and_step(engine: str, size: int) -> tuple[int, int]:
+    h = xxhash.xxh3_128_intdigest(engine.encode())
+    return (h & 0xFFFF_FFFF_FFFF_FFFF) % size, 1 + (h >> 64) % (size - 1)
+
+
 @lru_cache(maxsize=8)
-def _claim_times(size: int) -> Ints:
+def claim_times(size: int) -> Ints:
     """Give the time of an engine's k-th claim at weight 1, in 2^-30, shape (size,), strictly increasing."""
     k = np.arange(size)
     times: Ints = np.rint(-np.log1p(-(k + 0.5) / size) * 2.0**_TIME_BITS).astype(np.int64)
@@ -81,12 +92,12 @@ class _Race:
 
     def __init__(self, engines: Sequence[str], ppm: Sequence[int], size: int) -> None:
         self.size = size
-        self.times = _claim_times(size) << _PACE_BITS
+        self.times = claim_times(size) << _PACE_BITS
         self.weights = np.array(ppm, np.int64)
         self.quotas = np.array(quotas(ppm, size), np.int64)
-        hashes = [xxhash.xxh3_128_intdigest(engine.encode()) for engine in engines]
-        self.step = np.array([1 + (h >> 64) % (size - 1) for h in hashes], np.int64)
-        self.start = np.array([(h & 0xFFFF_FFFF_FFFF_FFFF) % size for h in hashes], np.int64)
+        orders = [_start_and_step(engine, size) for engine in engines]
+        self.step = np.array([step for _, step in orders], np.int64)
+        self.start = np.array([start for start, _ in orders], np.int64)
         self.back = np.array([pow(int(step), -1, size) for step in self.step], np.int64)
 
     def run(self) -> tuple[Ints, Ints]:

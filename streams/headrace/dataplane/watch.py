@@ -116,7 +116,8 @@ class Watch:
         ):
             view = self._avoidances[table.name] = self._judge(table, now_ms)
             if live is not None:
-                sound = {engine: weight for engine, weight in table.ppm.items() if engine not in view.suspected}
+                shared = table.ppm if table.failover is None else table.failover.weights(table.ppm, view.avoided)
+                sound = {engine: weight for engine, weight in shared.items() if engine not in view.suspected}
                 live.in_flight.weigh(sound or table.ppm)
                 self.look_at_crowd(live)
         return view

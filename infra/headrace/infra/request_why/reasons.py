@@ -8,6 +8,7 @@ from headrace.dataplane.decision import DecisionReason as Reason
 OF_REASON: Final[Mapping[Reason, str]] = {
     Reason.SLOT: "The session's slot in the route's table belongs to {engine}: the usual case.",
     Reason.HINT: "The caller asked for {engine}, which has a weight and was not left out.",
+    Reason.FAILOVER: "The engine of the session's slot was down, suspected or tried already; {engine} had room for it.",
     Reason.REHASH: "The engine of the session's slot was down, suspected or tried already; another slot gave {engine}.",
     Reason.SCAN: "The engines of the session's slots were left out; weighed among the others, {engine} came first.",
     Reason.RELEASED: "The engine of the session's slot had more than its share under way; the session is at {engine}.",

@@ -19,12 +19,16 @@ _ID, _ADDRESS, _PPM = attrgetter("engine_id"), attrgetter("address"), attrgetter
 
 
 class Fallbacks:
-    """The fallbacks of one layout, apportioned all at once, made into records only where they are asked for."""
+    """The fallbacks of one layout, apportioned all at once, made into records only where they are asked for.
+
+    Attributes:
+        near: (row, engine) of each row's nearest engines, sorted.
+    """
 
     def __init__(self, layout: Layout) -> None:
         self._engines = layout.engines
         nominal = np.array([e.ready_replicas * e.capacity_rps_per_replica for e in layout.engines], dtype=np.float64)
-        row, engine = _nearest(layout)
+        row, engine = self.near = _nearest(layout)
         self._start: list[int] = np.searchsorted(row, np.arange(len(layout.rows) + 1)).tolist()
         self._engine: list[int] = engine.tolist()
         self._ppm: list[int] = apportion(row, nominal[engine], engine, len(layout.rows)).tolist()

@@ -36,7 +36,7 @@ def held_routes(problem: Problem, previous: Snapshot, epoch: int, version: int) 
 
 
 def _without_gone(route: RouteWeights, engines: Mapping[str, Engine]) -> RouteWeights:
-    names = {t.engine_id for t in route.targets} | {t.engine_id for t in route.fallback}
+    names = {t.engine_id for some in (route.targets, route.fallback, route.failover) for t in some}
     gone = {name: why for name in sorted(names) if (why := _gone(engines.get(name), route, name)) is not None}
     if not gone:
         return route
@@ -47,6 +47,7 @@ def _without_gone(route: RouteWeights, engines: Mapping[str, Engine]) -> RouteWe
         route,
         targets=targets,
         fallback=_scaled(tuple(t for t in route.fallback if t.engine_id not in gone)),
+        failover=_scaled(tuple(t for t in route.failover if t.engine_id not in gone)),
         excluded=tuple(excluded[name] for name in sorted(excluded)),
         shed_ratio=1.0 if nobody else route.shed_ratio,
         retry_ratio=0.0 if nobody else route.retry_ratio,

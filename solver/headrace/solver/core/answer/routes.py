@@ -11,6 +11,7 @@ import numpy as np
 
 from headrace.schemas.weights import Excluded, Reason, RouteWeights, Target
 from headrace.solver.core.answer.apportion import weigh
+from headrace.solver.core.answer.failover import Failover, Failovers
 from headrace.solver.core.answer.fallback import Fallbacks
 from headrace.solver.core.answer.reasons import DEMAND_HELD, route_sentence
 from headrace.solver.core.answer.refusals import Refusals
@@ -37,6 +38,7 @@ class RouteWriter:
         self._retry: list[float] = retry_ratios(layout, plan, settings).tolist()
         self._refusals = Refusals(layout)
         self._fallbacks = Fallbacks(layout)
+        self._failovers = Failovers(layout, plan, self._fallbacks.near, settings.failover_spare)
         self._targets = TargetWriter(layout, plan)
         self.weights: Entries = weigh(layout, plan)
         self._start: list[int] = np.searchsorted(self.weights.row, np.arange(len(layout.rows) + 1)).tolist()
@@ -61,6 +63,7 @@ class RouteWriter:
         marginal = float(prices.row[row]) if prices is not None and shares else None
         named = list(zip(self._ids[first:end], self._ppm[first:end], strict=True))
         said = route_sentence(asked.demand_rps, named, shed, marginal)
+        failover = self._failovers.of(row, shares)
         return RouteWeights(
             cluster=asked.route.cluster,
             model=asked.route.model,
@@ -69,13 +72,14 @@ class RouteWriter:
             epoch=epoch,
             version=version,
             demand_rps=asked.demand_rps,
-            targets=self._written(row, shares, old),
+            targets=self._written(row, shares, old, failover),
             excluded=excluded,
             fallback=self._fallbacks.of(row),
             shed_ratio=shed,
             retry_ratio=self._retry[row],
             marginal_ms=marginal,
             sentence=f"{said}; {DEMAND_HELD}" if asked.demand_held else said,
+            failover=failover.targets,
         )
 
     def _answered(self, row: int, shares: dict[int, int]) -> dict[int, int]:
@@ -90,7 +94,9 @@ class RouteWriter:
         own = slice(start[row], start[row + 1])
         return dict(zip(entries.engine[own].tolist(), entries.ppm[own].tolist(), strict=True))
 
-    def _written(self, row: int, shares: dict[int, int], old: RouteWeights | None) -> tuple[Target, ...]:
+    def _written(
+        self, row: int, shares: dict[int, int], old: RouteWeights | None, failover: Failover
+    ) -> tuple[Target, ...]:
         before = {} if old is None else {t.engine_id: t.weight_ppm for t in old.targets if t.weight_ppm > 0}
         answer = self._answered(row, shares)
         # An engine that lost all its weight stays listed once, with the reason why; one that was answered, or is
@@ -99,7 +105,8 @@ class RouteWriter:
         engines = self._layout.engines
         listed = dict.fromkeys((*shares, *warm, *answer, *self._targets.pinned.get(row, ())))
         weights = {e: (shares.get(e, 0), answer.get(e, 0), before.get(engines[e].engine_id, 0)) for e in listed}
-        return self._targets.write(row, weights)
+        kept = {e: failover.kept(e, self._failovers.load[e]) for e in listed}
+        return self._targets.write(row, weights, kept)
 
     def _says_the_same(self, old: RouteWeights, row: int, excluded: tuple[Excluded, ...]) -> bool:
         first, end = self._start[row], self._start[row + 1]

@@ -5,6 +5,7 @@ large fleet has tens of thousands of targets, and reading one number of an array
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -40,13 +41,19 @@ class TargetWriter:
         self._latency: list[float] = told.latency_ms.tolist()
         self.pinned = pinned_engines(layout)
 
-    def write(self, row: int, weights: Mapping[int, Weights]) -> tuple[Target, ...]:
-        """Give a row's targets, sorted by engine, for the weights of engines that it may use."""
+    def write(self, row: int, weights: Mapping[int, Weights], kept: Mapping[int, float | None]) -> tuple[Target, ...]:
+        """Give a row's targets, sorted by engine, for the weights of engines that it may use.
+
+        `kept` is what its failover has room for of each one's sessions.
+        """
         listed = sorted(weights)
         network = self._networks(row, listed)
         pinned = self.pinned.get(row, {})
         return tuple(
-            [self._one(row, e, ms, weights[e], pinned.get(e, "")) for e, ms in zip(listed, network, strict=True)]
+            [
+                replace(self._one(row, e, ms, weights[e], pinned.get(e, "")), failover_kept=kept[e])
+                for e, ms in zip(listed, network, strict=True)
+            ]
         )
 
     def _networks(self, row: int, engines: Sequence[int]) -> list[float]:

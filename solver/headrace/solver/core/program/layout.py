@@ -21,6 +21,7 @@ import numpy.typing as npt
 from headrace.schemas.weights import PPM, EngineMemory, RouteWeights, Snapshot
 from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
 from headrace.solver.core.profile.load_cost import MS
+from headrace.solver.core.program.displaced import after_failover
 from headrace.solver.core.program.eligibility import engine_exclusion, row_exclusion
 
 Floats = npt.NDArray[np.float64]
@@ -88,7 +89,8 @@ class Layout:
         row_key: (R) Kafka keys.
         row_warm_shed: (R,) RPS that were refused before, at today's demand.
         previous: the previous snapshot's routes by key.
-        warm: the previous weights above 0 on engines that their rows may still use.
+        warm: the previous weights above 0 on engines that their rows may still use; the weights of those that are out
+            are where their route's failover has put them (`displaced`).
         remembered: what the previous tick left for this one, by engine.
     """
 
@@ -257,11 +259,11 @@ def _warm(
     """Find the previous weights that may still stand, and their sums by pair as shares."""
     index = {engine.engine_id: i for i, engine in enumerate(engines) if pooled.engine_pool[i] >= 0}
     found = [
-        (i, index[target.engine_id], target.weight_ppm)
+        (i, index[engine_id], ppm)
         for i, key in enumerate(rows)
         if (route := old.get(key)) is not None
-        for target in route.targets
-        if target.weight_ppm > 0 and target.engine_id in index
+        for engine_id, ppm in after_failover(route, index)
+        if engine_id in index
     ]
     r, e, ppm = np.array(found, dtype=np.int64).reshape(-1, 3).T
     keys = pairs[0] * len(pooled.pools) + pairs[1]
