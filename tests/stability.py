@@ -2,8 +2,9 @@
 
     0 ── settle ── quiet ── failure (an engine dies, and is back after a while) ── shift (demand moves) ── end
 
-Everything is virtual time and seeded. A session's request counts as a hit where it is answered by the engine that
-answered the session's request before it, in the order of arrival; a retry that ends elsewhere is a miss.
+Everything is virtual time and seeded; each seed begins at another place of the trace, or twenty seeds would see one and
+the same demand. A session's request counts as a hit where it is answered by the engine that answered the session's
+request before it, in the order of arrival; a retry that ends elsewhere is a miss.
 """
 
 import math
@@ -145,7 +146,7 @@ def data_plane(case: Case) -> DataPlaneSettings:
 
 def measure(case: Case) -> dict[str, dict[str, float]]:
     """Run one case; give each phase's numbers."""
-    fleet = misjudged(scaled(three_regions()), case.errors)
+    fleet = misjudged(elsewhere(scaled(three_regions()), case.seed), case.errors)
     loop = ClosedLoop(
         fleet,
         LoopSettings(case.streams, case.solver, data_plane(case), case.delay_s),
@@ -167,6 +168,12 @@ def measure(case: Case) -> dict[str, dict[str, float]]:
 def scaled(fleet: Scenario, demand: float = 0.9) -> Scenario:
     """Give the scenario at a share of its demand: 225 RPS on 280, so that quiet is not the edge of overload."""
     return replace(fleet, clusters=tuple(replace(c, rate_rps=demand * c.rate_rps) for c in fleet.clusters))
+
+
+def elsewhere(fleet: Scenario, seed: int) -> Scenario:
+    """Give the scenario at another place of its trace, for all clusters alike, so that they stay apart on it."""
+    shift = float(np.random.default_rng((seed, 1)).random())
+    return replace(fleet, clusters=tuple(replace(c, trace_start=(c.trace_start + shift) % 1.0) for c in fleet.clusters))
 
 
 def misjudged(fleet: Scenario, errors: Errors) -> Scenario:
