@@ -93,6 +93,16 @@ def test_servegen_draws_the_rates_it_is_given(tmp_path: Path) -> None:
     assert len(found.t_s) - first == pytest.approx(667, rel=0.2)
 
 
+def test_one_client_that_sends_all_at_once_does_not_make_a_window_of_servegen_s_an_instant(tmp_path: Path) -> None:
+    rows = ["m-large,0,100.0,40,55.664", "m-large,600,100.0,40,2.0"]
+    (tmp_path / "s.csv").write_text("\n".join(["model,t_s,rate_rps,active_clients,cv_weighted", *rows]) + "\n")
+    t_s = read_trace("servegen", tmp_path / "s.csv").t_s
+    per_second = np.bincount(t_s.astype(int), minlength=20)
+    # 50 RPS in the mean; drawn by 55.664, nearly all of a window fell into one second.
+    assert per_second.max() < 250
+    assert np.count_nonzero(per_second) > 15
+
+
 def a_trace(sessions: bool = True) -> RequestTrace:  # noqa: FBT001, FBT002 - a test's own
     t_s = np.linspace(0.0, 99.0, 100)
     tokens = np.tile([10.0, 30.0], 50)
