@@ -66,6 +66,13 @@ def _no_fleet(system: System) -> None:
     system.specs.clear()
 
 
+def _fading_engine(system: System) -> None:
+    """Fading begins at 5 s, and ends at 15 s: what is left at 7.5 s is three quarters."""
+    state = system.states["engine-b"]
+    old_ms = state.last_signal_ms - 7_500
+    system.states["engine-b"] = replace(state, last_signal_ms=old_ms, as_of_ms=old_ms, period_ms=None)
+
+
 def _engine_never_heard(system: System) -> None:
     system.specs["engine-d"] = replace(system.specs["engine-b"], engine_id="engine-d")
 
@@ -183,6 +190,14 @@ SIGNALS: tuple[Planted, ...] = (
         "engines",
         W,
         "STALE: engine-b; engine-b: silent for 45.0 s",
+        "headrace signals publish",
+    ),
+    Planted(
+        "an engine that fades",
+        _fading_engine,
+        "engines",
+        W,
+        "counted with a part of their capacity: engine-b; engine-b with 75 %: silent for 7.5 s",
         "headrace signals publish",
     ),
     Planted(

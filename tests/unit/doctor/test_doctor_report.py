@@ -161,3 +161,10 @@ def test_of_a_short_drain_only_the_last_quarter_is_soon() -> None:
         until_ms = NOW_MS + 1_000 * left_s
         system.overrides.append(Override(OverrideKind.DRAIN, "engine-b", "ann", "x", until_ms - 300_000, until_ms))
         assert [each.check for each in system.findings()] == (["overrides"] if soon else [])
+
+
+def test_while_requests_are_refused_an_engine_that_is_out_is_the_fault_that_they_follow_from() -> None:
+    system = planted("a stale engine")
+    next(each for each in PLANTED if each.name == "more demand than capacity").plant(system)
+    found = [(each.check, each.severity, each.follows_from) for each in system.findings()]
+    assert found == [("engines", Severity.FAULT, None), ("capacity", Severity.FAULT, "engines")]

@@ -1,6 +1,7 @@
 """A schema registry that is asked until it fails once: a doctor does not wait for each record's schema anew."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from headrace.schemas.avro_schemas import AvroSchema
 from headrace.schemas.bus.settings import RegistrySettings
@@ -41,6 +42,8 @@ def open_registry(settings: RegistrySettings) -> BoundedRegistry | None:
         return None
     from headrace.schemas.bus.registry import Registry  # noqa: PLC0415 - an optional extra
 
-    registry = BoundedRegistry(Registry(settings))
+    # Asked once: a registry that hangs would else be waited for several times over.
+    once = replace(settings, options={**settings.options, "max.retries": "0"})
+    registry = BoundedRegistry(Registry(once))
     registry.by_id(ANY_ID)
     return registry

@@ -12,16 +12,14 @@ SHED_SHARE = 0.001
 
 def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 - the contract's
     """Give what the newest tick sheds."""
-    if not picture.decisions:
+    if not picture.decisions or not sheds(picture):
         return
     last = picture.decisions[-1]
-    if last.shed_rps <= SHED_SHARE * last.demand_rps:
-        return
     fullest = max(last.pool_duals, key=lambda pool: pool.price_ms, default=None)
     where = "" if fullest is None else f"; the dearest pool is {fullest.pool} at {fullest.price_ms:.0f} ms"
-    engine = (
-        min((spec.engine_id for spec in picture.view.specs.values()), default="ENGINE") if picture.view else "ENGINE"
-    )
+    specs = () if picture.view is None else tuple(picture.view.specs.values())
+    near = [spec.engine_id for spec in specs if fullest is not None and fullest.pool.startswith(f"{spec.site} ")]
+    engine = min(near or [spec.engine_id for spec in specs], default="ENGINE")
     yield fault(
         "capacity",
         f"version {last.version} sheds {last.shed_rps:.1f} of {last.demand_rps:.1f} RPS; capacity is "
@@ -32,3 +30,9 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 -
         value=round(last.shed_rps, 2),
         bound=round(SHED_SHARE * last.demand_rps, 3),
     )
+
+
+def sheds(picture: Picture) -> bool:
+    """Say whether the newest tick refuses requests."""
+    last = picture.decisions[-1] if picture.decisions else None
+    return last is not None and last.shed_rps > SHED_SHARE * last.demand_rps

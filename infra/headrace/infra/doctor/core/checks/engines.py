@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from headrace.infra.doctor.core.checks.capacity import sheds
 from headrace.infra.doctor.core.contract import Finding, fault, warning
 from headrace.infra.doctor.core.mending import how_to_publish
 from headrace.infra.doctor.core.picture import Picture
@@ -24,7 +25,10 @@ _MEANS: Mapping[Reason, str] = {
 
 
 def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
-    """Give, by reason, the engines that the solver would exclude at this instant, with its own words for it."""
+    """Give, by reason, the engines that the solver would exclude at this instant, and those of which it counts a part.
+
+    With its own words for it. While requests are refused it is a fault that an engine is out: it is what they lack.
+    """
     if picture.view is None or not picture.view.specs:
         return
     problem = assemble(picture.view, picture.setup.solver, now_ms)
@@ -33,11 +37,11 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
         if engine.exclusion is not None and engine.exclusion.reason not in _JUDGED_ELSEWHERE:
             out[engine.exclusion.reason][engine.engine_id] = engine.exclusion.sentence
     alive = sum(engine.exclusion is None for engine in problem.engines)
+    say = fault if not alive or sheds(picture) else warning
     if not picture.was_read(STATE_ENGINE):
         out.pop(Reason.NO_STATE, None)  # it may be in what was not read
     for reason, engines in sorted(out.items()):
         first = min(engines)
-        say = fault if not alive else warning
         yield say(
             first if len(engines) == 1 else reason.value,
             f"{count(len(engines), 'engine')} of {len(problem.engines)} can take no traffic, {reason}: "
@@ -46,6 +50,18 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
             *_mend(picture, reason, first),
             value=len(engines),
             bound=0,
+        )
+    parts = {each.engine_id: each for each in problem.engines if each.exclusion is None and each.factor < 1.0}
+    if parts:
+        first = min(parts, key=lambda name: (parts[name].factor, name))
+        yield say(
+            first if len(parts) == 1 else "part",
+            f"{count(len(parts), 'engine')} of {len(problem.engines)} are counted with a part of their capacity: "
+            f"{some(parts)}; {first} with {100 * parts[first].factor:.0f} %: {parts[first].factor_sentence}",
+            "one that falls silent is on its way out; one that calls itself degraded is trusted with less",
+            *how_to_publish(picture, first),
+            value=round(parts[first].factor, 3),
+            bound=1,
         )
 
 
