@@ -33,9 +33,7 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     solved = _solved(layout, settings, lp, curves_of(layout, settings))
     if isinstance(solved, Failed):
         return solved
-    refinements = 0
-    if len(layout.pair_row) <= settings.sift_above:
-        refinements, solved = _refined(layout, settings, lp, solved)
+    refinements, solved = _refined(layout, settings, lp, solved)
     curves, costs, found = solved.curves, solved.costs, solved.found
     best, shed, prices = found.flow, found.shed, found.prices
     stays = staying(layout, curves, found.parts, (best, shed), settings.stay_within)
@@ -75,7 +73,7 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Solved:
-    """The optimum on some chords, and how far its true cost is from a bound, relative."""
+    """The optimum on some chords, and how far its true cost is from a bound, relative; 0 where nobody will cut them."""
 
     curves: Curves
     costs: Costs
@@ -88,6 +86,8 @@ def _solved(layout: Layout, settings: SolverSettings, lp: LinearSolver, curves: 
     found = optimum(layout, curves, costs, lp, settings.sift_above)
     if isinstance(found, Failed):
         return found
+    if len(layout.pair_row) > settings.sift_above or settings.refine_above >= 1.0:
+        return _Solved(curves, costs, found, 0.0)
     load = np.minimum(split_by_slope(layout, curves, found.flow), layout.group_capacity)
     upper = true_cost(layout, curves, costs, found.flow, found.shed, load)
     gap = (upper - lower_bound(layout, curves, costs, found.prices)) / upper if upper > 0.0 else 0.0
