@@ -1,13 +1,12 @@
 """How a tail prints each snapshot: a line of JSON, a table, or what moved."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import click
 import orjson
 from rich.console import Console
 
-from headrace.infra.redaction import Redaction
 from headrace.infra.weights_tail.diff import Diff
 from headrace.infra.weights_tail.diff_lines import diff_lines
 from headrace.infra.weights_tail.fold import Shown
@@ -16,6 +15,9 @@ from headrace.infra.weights_tail.moves import Changed, Moves, Still
 from headrace.infra.weights_tail.table import table
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.plain import to_plain
+
+if TYPE_CHECKING:
+    from headrace.infra.redaction import Redaction  # what it redacts is the solver's: a plain tail does without
 
 PIPED_WIDTH = 200
 """Columns of a table that no terminal bounds."""
@@ -50,7 +52,7 @@ class JsonPrinter:
 class RedactedPrinter:
     """Prints each snapshot as a line of JSON that may leave the company."""
 
-    def __init__(self, redaction: Redaction, wanted: Callable[[RouteKey], bool]) -> None:
+    def __init__(self, redaction: "Redaction", wanted: Callable[[RouteKey], bool]) -> None:
         self._redaction = redaction
         self._wanted = wanted
 
