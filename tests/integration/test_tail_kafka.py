@@ -97,6 +97,20 @@ def test_a_table_is_filtered_and_says_when_nothing_moved(flags: tuple[str, ...],
     assert nowhere == "headrace tail: no route is of cluster 'nowhere'; there are paris, tokyo\n"
 
 
+def test_redacted_lines_name_engines_by_the_secret_and_say_so_where_there_is_none(
+    flags: tuple[str, ...], writer: Writer
+) -> None:
+    writer.write(FIRST)
+    kept = ("--redact", *flags, "--set", "redact.secret=a secret of ours")
+    once, again, other = tail(*kept), tail(*kept), tail("--redact", *flags)
+    assert (once.stdout, once.stderr) == (again.stdout, "")
+    assert "redact.secret keeps them" in other.stderr
+    assert other.stdout != once.stdout
+    shown = {target["engine"] for route in json.loads(once.stdout)["routes"] for target in route["targets"]}
+    assert len(shown) == 2
+    assert "e1" not in shown
+
+
 def test_following_it_waits_for_the_first_snapshot_and_ends_in_good_order_when_told(
     flags: tuple[str, ...], writer: Writer, tmp_path: Path
 ) -> None:
