@@ -9,7 +9,15 @@ from headrace.infra.doctor.core.picture import BrokerSeen, Presence, Telemetry
 from headrace.schemas.codec import encode, encode_confluent
 from headrace.schemas.dead_letters import DeadLetter, RejectReason
 from headrace.schemas.signals import EngineSignals, NetworkProbe
-from headrace.schemas.topics import SHADOW, SIGNALS_DEMAND, SIGNALS_ENGINE, STATE_ENGINE, STATE_NETWORK, WEIGHTS
+from headrace.schemas.topics import (
+    SHADOW,
+    SIGNALS_DEMAND,
+    SIGNALS_ENGINE,
+    STATE_ENGINE,
+    STATE_NETWORK,
+    STATE_OF,
+    WEIGHTS,
+)
 from headrace.streams.bridge.settings import BridgeSettings, SourceSettings
 from headrace.streams.core.mapping.parse import load_preset
 from headrace.streams.core.trial.trial import try_mapping
@@ -60,6 +68,10 @@ def _foreign(system: System) -> Put:
     """A probe under the key of an engine, on the engines' topic."""
     signal = next(signal for _, signal in system.signals if isinstance(signal, NetworkProbe))
     return Put(SIGNALS_ENGINE, b"engine-a", encode(signal), system.now_ms)
+
+
+def _all_partitions(system: System) -> None:
+    system.partitions = dict.fromkeys((*STATE_OF, *STATE_OF.values()), 4)
 
 
 def _no_worker(system: System) -> None:
@@ -148,6 +160,15 @@ TOPICS: tuple[Planted, ...] = (
         F,
         "has 1 partitions; it should have",
         "--delete --topic",
+    ),
+    Planted(
+        "a configuration with other partitions than all topics have",
+        _all_partitions,
+        "topics",
+        W,
+        "has 4 partitions; it should have 8 (topics.partitions), as every other",
+        "headrace topics diff --set topics.partitions=4",
+        "picture",
     ),
     Planted(
         "stamps of the producers' clocks",

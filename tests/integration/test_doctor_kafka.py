@@ -32,10 +32,10 @@ from telemetry_inputs import records
 
 pytestmark = pytest.mark.embedded
 
-ALONE = ("fleet", "workers")
-"""Checks of which a fault leaves others nothing to judge."""
+ALONE = ("fleet", "workers", "capacity")
+"""Checks of which a fault leaves others nothing to judge, or makes what they find worse."""
 SAME_STATES = ("units", "coverage", "engines", "watermark")
-SAME_TICKS = ("rung", "writers", "capacity", "settings", "snapshot")
+SAME_TICKS = ("rung", "writers", "settings", "snapshot")
 
 
 def touches(planted: Planted) -> str:

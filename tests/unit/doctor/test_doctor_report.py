@@ -168,3 +168,10 @@ def test_while_requests_are_refused_an_engine_that_is_out_is_the_fault_that_they
     next(each for each in PLANTED if each.name == "more demand than capacity").plant(system)
     found = [(each.check, each.severity, each.follows_from) for each in system.findings()]
     assert found == [("engines", Severity.FAULT, None), ("capacity", Severity.FAULT, "engines")]
+
+
+def test_topics_that_are_missing_are_one_finding() -> None:
+    system = healthy()
+    system.missing = {"shadow", "dead-letters"}
+    (found,) = system.findings()
+    assert found.sentence == "2 of 13 topics are missing: headrace.dead-letters, headrace.shadow"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from headrace.infra.doctor.core.contract import Finding, fault, warning
 from headrace.infra.doctor.core.picture import Picture, Presence, TopicSeen
-from headrace.infra.doctor.core.words import quoted
+from headrace.infra.doctor.core.words import quoted, some
 from headrace.schemas.topics import STATE_OF, Topic
 
 FOLLOWS_FROM = ("brokers",)
@@ -35,12 +35,17 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 -
         yield from _partitions(picture, topic, seen)
         yield from _replication(picture, topic, seen)
         yield from _settings(topic, seen)
-    for name in missing:
+    if missing:
+        one = len(missing) == 1
         yield fault(
-            name,
-            f"{name} is missing",
-            "whoever writes or reads it waits for it; or this client may not see it, or topics.prefix is not theirs",
+            missing[0] if one else "topics",
+            f"{missing[0]} is missing"
+            if one
+            else f"{len(missing)} of {len(picture.setup.table)} topics are missing: {some(missing)}",
+            "whoever writes or reads them waits; or this client may not see them, or topics.prefix is not theirs",
             APPLY,
+            value=len(missing),
+            bound=0,
         )
 
 
@@ -52,9 +57,11 @@ def _partitions(picture: Picture, topic: Topic, seen: TopicSeen) -> Iterator[Fin
     keyed = (*STATE_OF, *STATE_OF.values())
     others = {len(each.partitions) for role in keyed for each in [picture.topic(role)] if each is not None}
     if topic.role in keyed and others == {has}:
+        if topic.role != keyed[0]:
+            return
         yield warning(
-            topic.name,
-            f"{sentence} (topics.partitions), and so has every signals and state topic",
+            "topics.partitions",
+            f"{sentence} (topics.partitions), as every other signals and state topic",
             "the configuration is wrong, not the topics: a new topic would not match them",
             f"headrace topics diff --set topics.partitions={has}",
             value=has,
