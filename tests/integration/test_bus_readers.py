@@ -51,6 +51,30 @@ def test_a_reader_that_starts_late_gets_every_record_and_then_says_that_it_caugh
     assert sorted(int(record.value or b"") for record in records) == list(range(3_000))
 
 
+def test_a_reader_may_begin_at_an_instant_and_then_gets_what_comes(broker: Broker, topics: TopicSettings) -> None:
+    table = topic_table(topics)
+    old_and_new, other = table[FLEET].name, table[SIGNALS_ENGINE].name
+    publish(broker.kafka, old_and_new, {b"old": b"1"})
+    publish(broker.kafka, other, {b"from the beginning": b"1"})
+    (first,) = read_latest(broker.kafka, old_and_new).values()
+    while time.time_ns() // 1_000_000 <= first.timestamp_ms:
+        time.sleep(0.001)
+    publish(broker.kafka, old_and_new, {b"new": b"2"})
+    (second,) = (r for r in read_latest(broker.kafka, old_and_new).values() if r.key == b"new")
+    reader = CompactedReader(broker.kafka, [old_and_new, other], from_ms={old_and_new: second.timestamp_ms})
+    found = read_until(reader, lambda _: reader.caught_up)
+    assert sorted(record.key or b"" for record in found) == [b"from the beginning", b"new"]
+    reader.close()
+    late = CompactedReader(broker.kafka, [old_and_new], from_ms={old_and_new: second.timestamp_ms + 3_600_000})
+    earlier = read_until(late, lambda _: late.caught_up)
+    # Where no record is of that time, the embedded broker answers with its first one.
+    assert earlier == [] or broker.kafka.broker == "embedded"
+    publish(broker.kafka, old_and_new, {b"after": b"3"})
+    (after,) = read_until(late, bool)
+    late.close()
+    assert after.key == b"after"
+
+
 def test_positions_lie_just_above_what_was_handed_out(broker: Broker, topics: TopicSettings) -> None:
     table = topic_table(topics)
     publish(broker.kafka, table[SIGNALS_ENGINE].name, {b"engine-%d" % i: b"" for i in range(100)})

@@ -4,9 +4,11 @@ import pytest
 
 from console_inputs import PERIOD_MS, ROOMY, TABLE, Town, feed, override_record, raw, settled_desk
 from headrace.infra.console.core.decision import MAX_MOVES
+from headrace.infra.console.core.flows import OTHERS
 from headrace.infra.console.core.status import Link
 from headrace.infra.console.core.timeline import Bounds
 from headrace.infra.console.core.totals import MAX_POINTS
+from headrace.infra.console.core.weight_history import MAX_LINES
 from headrace.infra.console.desk import Desk
 from headrace.infra.console.past import NotHeldError
 from headrace.schemas.ids import RouteKey
@@ -125,6 +127,15 @@ def test_a_routes_history_has_a_point_for_each_time_it_was_written_and_shares_th
     found = desk.weight_history(RouteKey("cluster-000", "model-0", "default"))
     assert found.versions == (1, 2, 3, 4)
     for i in range(4):
+        assert sum(line.shares[i] for line in found.lines) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_route_of_many_engines_has_its_largest_as_lines_and_the_others_as_one() -> None:
+    desk = settled_desk(Town(clusters=1, engines=20, fanout=12), ticks=3, at_ms=NOW_MS)
+    found = desk.weight_history(RouteKey("cluster-000", "model-0", "default"))
+    assert len(found.lines) == MAX_LINES + 1
+    assert found.lines[-1].engine_id == OTHERS
+    for i in range(len(found.versions)):
         assert sum(line.shares[i] for line in found.lines) == pytest.approx(1.0, abs=1e-5)
 
 

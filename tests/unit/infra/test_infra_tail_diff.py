@@ -112,3 +112,13 @@ def test_what_does_not_go_together_is_refused(typed: tuple[str, ...], says: str)
     result = CliRunner().invoke(headrace, typed)
     assert result.exit_code == 2
     assert says in result.output
+
+
+def test_where_the_causes_are_bounded_the_largest_moves_have_theirs_and_the_others_none() -> None:
+    diff = Diff(wanted, causes=1)
+    first, _ = snapshot_of({A: {"e1": 1_000_000}, B: {"e1": 1_000_000}}, stamp(1, 1, 0), None)
+    second, _ = snapshot_of({A: {"e1": 900_000, "e2": 100_000}, B: {"e1": 0, "e2": 1_000_000}}, stamp(1, 2, 500), first)
+    diff.offer(Shown(first, None))
+    line = diff.offer(Shown(second, first))
+    assert line is not None
+    assert [(move.route, bool(move.cause)) for move in line.moves] == [(B, True), (A, False)]

@@ -60,10 +60,11 @@ def command(
     import uvloop
 
     from headrace.dataplane.router import Router
-    from headrace.infra.gateway.serve import Running, serve
+    from headrace.infra.gateway.serve import Running
     from headrace.infra.gateway.weights_source import FromFile, FromKafka
     from headrace.infra.gateway_engine.demo import DEMO_CLUSTER, demo_engines_running
     from headrace.infra.log_lines import open_log
+    from headrace.infra.serving import host_and_port, serve
 
     if path is not None and demo_engines is not None:
         raise click.UsageError("--snapshot and --demo-engines are two sources of weights: give one of them")
@@ -71,7 +72,7 @@ def command(
         raise click.UsageError(
             "--snapshot-out goes with --demo-engines: other weights are in their file or topic already"
         )
-    host, port = (config.gateway.host, config.gateway.port) if listen is None else _address(listen)
+    host, port = (config.gateway.host, config.gateway.port) if listen is None else host_and_port(listen)
     settings = replace(config.gateway, host=host, port=port)
     named = DEMO_CLUSTER if demo_engines is not None and cluster is None else cluster
     router = Router(config.dataplane, named or settings.cluster)
@@ -91,10 +92,3 @@ def command(
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run())
-
-
-def _address(listen: str) -> tuple[str, int]:
-    host, _, port = listen.rpartition(":")
-    if not (host and port.isascii() and port.isdigit() and int(port) <= 65_535):
-        raise click.BadParameter(f"{listen!r} is not HOST:PORT", param_hint="--listen")
-    return host.strip("[]"), int(port)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -128,22 +127,6 @@ class Running:
         now_s = time.monotonic()
         self._said = {k: at for k, at in self._said.items() if now_s - at < SAID_EVERY_S}
         return self._said.setdefault(kind, now_s) == now_s
-
-
-async def serve(running: Running) -> None:
-    """Run until SIGTERM or SIGINT; a second one ends it at once."""
-    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _ask, loop, stopped)
-    async with running:
-        await stopped.wait()
-
-
-def _ask(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> None:
-    stopped.set()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.remove_signal_handler(number)
-        signal.signal(number, signal.SIG_DFL)
 
 
 async def _cancelled(task: "asyncio.Task[None]") -> None:

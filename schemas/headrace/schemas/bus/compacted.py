@@ -45,7 +45,8 @@ class CompactedReader:
         topics: their names.
         on_error: is told what the client says of its connections.
         on_missing: is told of a topic that is not there.
-        from_ms: by topic, to begin at the first record of that time or later instead.
+        from_ms: by topic, to begin at the first record of that time or later instead; at its end where there is none
+            (at its beginning on the embedded broker, which cannot tell).
     """
 
     def __init__(
