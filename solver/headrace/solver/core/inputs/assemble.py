@@ -102,9 +102,9 @@ def _engine(view: StateView, spec: EngineSpec, settings: SolverSettings, hearing
     return Engine(
         engine_id=spec.engine_id,
         site=spec.site,
-        models=tuple(sorted(set(spec.models))),
-        capabilities=tuple(sorted(set(spec.capabilities))),
-        residency=tuple(sorted(set(spec.residency))),
+        models=_each_once(spec.models),
+        capabilities=_each_once(spec.capabilities),
+        residency=_each_once(spec.residency),
         address=spec.address,
         profile_id=spec.profile_id,
         ready_replicas=ready,
@@ -116,6 +116,10 @@ def _engine(view: StateView, spec: EngineSpec, settings: SolverSettings, hearing
         measured=None if exclusion or state is None or profile is None else measure(state, profile),
         throughput=None if exclusion or state is None else throughput(state),
     )
+
+
+def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    return names if len(names) < 2 else tuple(sorted(set(names)))
 
 
 def _latency_sentence(spec: EngineSpec) -> str:
@@ -142,7 +146,7 @@ def _pins(view: StateView, now_ms: int) -> tuple[Pin, ...]:
 
 
 def _override(view: StateView, kind: OverrideKind, target: str, now_ms: int) -> Override | None:
-    override = view.overrides.get(override_key(kind, target))
+    override = view.overrides.get(override_key(kind, target)) if view.overrides else None
     return override if override is not None and override.holds(now_ms) else None
 
 

@@ -19,7 +19,11 @@ _MS = 1000.0
 
 def measure(state: EngineState, profile: LatencyProfile) -> Measured | None:
     """Read an engine's window; None where it had no traffic."""
-    ttft, tbot, whole = (_of(state, metric) for metric in (Metric.TTFT, Metric.TBOT, Metric.E2E))
+    ttft, tbot, whole = list[LatencyState](), list[LatencyState](), list[LatencyState]()
+    kinds = {Metric.TTFT: ttft, Metric.TBOT: tbot, Metric.E2E: whole}
+    for latency in state.latencies:
+        if latency.count > 0 and (kind := kinds.get(latency.metric)) is not None:
+            kind.append(latency)
     counted = whole or ttft
     samples = sum(latency.count for latency in counted)
     if not samples or not state.covered_ms:
