@@ -20,7 +20,14 @@ from headrace.solver.core.program.layout import Layout
 from headrace.solver.core.tick import Tick
 from headrace.solver.core.why.explain_words import three_sentences
 from headrace.solver.core.why.explanation import Explanation
-from headrace.solver.core.why.price_terms import binding_constraints, price_terms, rejected_alternatives, replica_worth
+from headrace.solver.core.why.price_terms import (
+    binding_constraints,
+    price_interval,
+    price_terms,
+    rejected_alternatives,
+    replica_worth,
+    replica_worth_rps,
+)
 
 
 def explain(
@@ -86,6 +93,8 @@ def _explain(tick: Tick, row: int, engine: int) -> Explanation:
             terms=price_terms(layout, plan, settings, curves, (pair, engine)),
             utilisation=float(plan.load[group] / layout.group_capacity[group]),
             replica_worth_ms_rps=replica_worth(layout, plan, curves, engine),
+            replica_worth_rps=replica_worth_rps(layout, plan, engine),
+            price_interval_ms=price_interval(layout, plan, curves, engine),
         )
     return replace(explanation, sentences=three_sentences(explanation, float(layout.demand.sum())))
 

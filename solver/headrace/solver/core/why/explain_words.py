@@ -2,6 +2,9 @@
 
 from headrace.solver.core.why.explanation import Alternative, Explanation
 
+CORNER = 0.25
+"""Chords always meet in corners; one that is worth a word turns by this share of the slope."""
+
 
 def three_sentences(e: Explanation, total_rps: float) -> tuple[str, str, str]:
     """Give the sentences; `total_rps` is the demand of all routes."""
@@ -46,9 +49,15 @@ def _way(a: Alternative) -> str:
 
 def _help(e: Explanation, total_rps: float) -> str:
     bound = f"Binding: {'; '.join(e.binding)}" if e.binding else "Nothing is at its bound"
+    low, high = e.price_interval_ms or (0.0, None)
+    if high is not None and high - low >= CORNER * high:
+        corner = f"{e.engine_id} is at a corner of its curve, where its price may be {low:.0f} to {high:.0f} ms"
+        bound = f"{bound}; {corner}"
     if e.replica_worth_ms_rps is None or total_rps <= 0.0:
         return f"{bound}."
     # The optimum is convex in capacity, so its slope promises no less than a whole replica gives.
     each = e.replica_worth_ms_rps / total_rps
     gain = f"one more replica of {e.engine_id} would take up to {each:.1f} ms off the mean of {total_rps:.0f} RPS"
+    if e.replica_worth_rps:
+        gain = f"{gain} and serve {e.replica_worth_rps:.1f} RPS of what is shed"
     return f"{bound}; {gain}."

@@ -45,6 +45,9 @@ class Explanation:
         others_excluded: the route's other excluded engines.
         replica_worth_ms_rps: what one more replica of it would take off the objective, ms x RPS; None where unknown.
         sentences: the same in three plain sentences.
+        replica_worth_rps: how much of what is shed one more replica would serve, at least; None where unknown.
+        price_interval_ms: what the engine's price may be at its load: the slopes on both sides of it, the same two but
+            at a corner of its curve; without an upper end where it is full. None where the weights stand as they are.
     """
 
     route: RouteKey
@@ -60,3 +63,5 @@ class Explanation:
     others_excluded: tuple[Excluded, ...]
     replica_worth_ms_rps: float | None
     sentences: tuple[str, ...] = ()
+    replica_worth_rps: float | None = None
+    price_interval_ms: tuple[float, float | None] | None = None

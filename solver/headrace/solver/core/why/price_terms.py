@@ -19,6 +19,8 @@ from headrace.solver.settings import SolverSettings
 
 SOME_RPS = 1e-9
 MAX_ALTERNATIVES = 2
+AT_KNOT = 1e-6
+"""A load this near to a knot is at it."""
 
 
 def price_terms(
@@ -138,3 +140,26 @@ def replica_worth(layout: Layout, plan: Plan, curves: Curves, engine: int) -> fl
     per_rps = float(chords.widths @ np.maximum(price - chords.slopes, 0.0))
     spec = layout.engines[engine]
     return per_rps * spec.capacity_rps_per_replica * spec.factor
+
+
+def replica_worth_rps(layout: Layout, plan: Plan, engine: int) -> float:
+    """Give how much of what routes to an engine's pool shed one more replica of it would serve, RPS, at least."""
+    rows = np.unique(layout.pair_row[layout.pair_pool == layout.engine_pool[engine]])
+    spec = layout.engines[engine]
+    return min(spec.capacity_rps_per_replica * spec.factor, float(plan.shed[rows].sum()))
+
+
+def price_interval(layout: Layout, plan: Plan, curves: Curves, engine: int) -> tuple[float, float | None] | None:
+    """Give the slopes of an engine's curve just below and just above its load, ms; None above where it is full.
+
+    Any price between them is one at which it would be loaded just so: the dual is one of them. Where the weights stand
+    though another answer is known, prices are that answer's, at loads that are not these: None.
+    """
+    if plan.prices is None or plan.answer is not None:
+        return None
+    group = int(layout.engine_group[engine])
+    chords = curves.chords[layout.group_profile[group]]
+    used = float(plan.load[group] / layout.group_capacity[group])
+    below = max(int(np.searchsorted(chords.knots, used - AT_KNOT)) - 1, 0)
+    above = int(np.searchsorted(chords.knots, used + AT_KNOT, side="right")) - 1
+    return float(chords.slopes[below]), float(chords.slopes[above]) if above < len(chords.slopes) else None
