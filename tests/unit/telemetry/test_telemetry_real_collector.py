@@ -1,8 +1,9 @@
 """What a real OpenTelemetry Collector wrote to Apache Kafka: ten scrapes of one vLLM server, over three partitions.
 
-Recorded with Collector 0.165.0: the Prometheus receiver, scraping vLLM's exposition text every 2 s, the batch processor,
-and Kafka exporters for otlp_proto and otlp_json in one pipeline. The text was made up: ten requests between two scrapes,
-0.2 s to the first token, 0.02 s between tokens, 2 s in all, 0.05 s queued; 7 running, 2 waiting, half of the cache used.
+Recorded with Collector 0.165.0: the Prometheus receiver, scraping vLLM's exposition text every 2 s, the batch
+processor, Kafka exporters for otlp_proto and otlp_json in one pipeline. The text was made up: ten requests between two
+scrapes, 0.2 s to the first token, 0.02 s between tokens, 2 s in all, 0.05 s queued; 7 running, 2 waiting, half of the
+cache used.
 """
 
 import pytest
