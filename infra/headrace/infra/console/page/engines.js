@@ -13,7 +13,7 @@ let zoomed = null;
 let search = null;
 
 export function startEngines() {
-  table = new VirtualTable("Engines", columns(), { open: openRow, empty: "No engine is like that.", height: 430, sortBy: 4 });
+  table = new VirtualTable("Engines", columns(), { open: openRow, empty: "No engine is like that.", height: 430, sortBy: 2 });
   search = el("input", { class: "search", type: "search", placeholder: "Find: id, site, out, stale…", "aria-label": "Find engines" });
   search.addEventListener("input", () => find(search.value));
   const groups = choice("Gather by", [["none", "Each"], ["site", "By site"], ["models", "By model"]], gathered, (by) => {
@@ -102,13 +102,11 @@ function openRow(row) {
 function columns() {
   const standing = (row) => STANDINGS[row.standing];
   return [
-    { name: "Engine", width: "minmax(130px, 2fr)", least: 130, sort: (row) => row.id, show: text((row) => row.id) },
-    { name: "Site", width: "minmax(80px, 1fr)", least: 80, sort: (row) => row.site, show: text((row) => row.site) },
-    { name: "Model", width: "minmax(90px, 1.2fr)", least: 90, sort: (row) => row.models, show: text((row) => row.models) },
+    { name: "Engine", width: "minmax(104px, 2fr)", least: 104, sort: (row) => row.id, show: text((row) => row.id) },
     {
       name: "Standing",
-      width: "minmax(128px, 1.4fr)",
-      least: 128,
+      width: "minmax(122px, 1.4fr)",
+      least: 122,
       sort: (row) => ORDER.indexOf(row.standing),
       show: (cell, row) => {
         const worst = row.group && row.engines > 1 ? "some " : "";
@@ -117,9 +115,11 @@ function columns() {
         cell.title = cell.textContent;
       },
     },
-    { name: "Load/capacity", width: "minmax(130px, 1.4fr)", least: 130, number: true, sort: (row) => row.use ?? (row.load > 0 ? 2 : -1), make: bar.make, show: bar.show((row) => row.use, (row) => percent(row.use, 0), (row) => row.standing) },
+    { name: "Load/capacity", width: "minmax(122px, 1.4fr)", least: 122, number: true, sort: (row) => row.use ?? (row.load > 0 ? 2 : -1), make: bar.make, show: bar.show((row) => row.use, (row) => percent(row.use, 0), (row) => row.standing) },
     { name: "Load", width: "64px", least: 64, number: true, sort: (row) => row.load, show: text((row) => rps(row.load)) },
     { name: "Capacity", width: "80px", least: 80, number: true, sort: (row) => row.capacity, show: text((row) => (row.nominal && row.capacity !== null ? `(${rps(row.capacity)})` : rps(row.capacity))) },
+    { name: "Site", width: "minmax(80px, 1fr)", least: 80, sort: (row) => row.site, show: text((row) => row.site) },
+    { name: "Model", width: "minmax(90px, 1.2fr)", least: 90, sort: (row) => row.models, show: text((row) => row.models) },
     { name: "Replicas", width: "76px", least: 76, number: true, sort: (row) => row.ready, show: text((row) => (row.ready === null ? DASH : row.desired === null || row.desired === row.ready ? whole(row.ready) : `${row.ready}/${row.desired}`)) },
     { name: "Waiting", width: "72px", least: 72, number: true, sort: (row) => row.waiting, show: text((row) => (row.waiting === null ? DASH : whole(row.waiting))) },
     { name: "KV", width: "56px", least: 56, number: true, sort: (row) => row.kv, show: text((row) => percent(row.kv, 0)) },
