@@ -1,5 +1,7 @@
 """A doctor's system put onto a broker: its topics as they are planted, its records with their times."""
 
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
 from doctor_system import System
@@ -11,8 +13,10 @@ from headrace.schemas.bus.clients import admin_client
 from headrace.schemas.bus.publisher import Published, Publisher
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.topics import TopicSettings
+from solver_desk import until
 
 BUDGET_S = 60.0
+WAIT_S = 60.0
 
 
 def config_for(kafka: KafkaSettings, topics: TopicSettings) -> Config:
@@ -35,6 +39,14 @@ def create_topics(kafka: KafkaSettings, system: System) -> None:
     admin = admin_client(kafka)
     for future in admin.create_topics(new, request_timeout=30).values():
         future.result(timeout=60)
+    places = [TopicPartition(topic.topic, number) for topic in new for number in range(topic.num_partitions)]
+    until(lambda: _have_leaders(admin, places), WAIT_S)
+
+
+def _have_leaders(admin: AdminClient, places: list[TopicPartition]) -> bool:
+    """Say whether every partition answers: a broker tells of a topic before all its parts lead."""
+    told = admin.list_offsets(dict.fromkeys(places, OffsetSpec.latest()), request_timeout=10)
+    return all(each.exception(timeout=30) is None for each in told.values())
 
 
 def publish(kafka: KafkaSettings, system: System) -> None:
