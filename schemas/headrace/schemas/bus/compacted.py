@@ -9,7 +9,7 @@ new ones never appear, since keyed topics cannot be re-partitioned.
 Failure mode: a broker that goes away costs nothing but time; reading goes on where it stood. Where the log no longer
 holds that place, reading begins again at its beginning: old records may come twice, and folds by key bear that.
 
-A reader that needs no whole topic may begin at an instant (`from_ms`): a log too long to be read, or the recent records.
+A reader that needs no whole topic may begin at an instant (`from_ms`): of a log that is too long to be read.
 """
 
 import time
@@ -142,10 +142,11 @@ class CompactedReader:
         if not asked:
             return {}
         try:
-            return {(p.topic, p.partition): p.offset for p in consumer.offsets_for_times(asked, timeout=START_TIMEOUT_S)}
+            found_at = consumer.offsets_for_times(asked, timeout=START_TIMEOUT_S)
         except KafkaException as error:  # from the beginning, then: longer, and the same in the end
             self._report(_sentence(error))
             return {}
+        return {(place.topic, place.partition): place.offset for place in found_at}
 
     def _partitions(self, consumer: Consumer, timeout_s: float) -> list[_Place] | None:
         places: list[_Place] = []
