@@ -10,14 +10,13 @@
   `max_models` count as OTHER.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, cast
 
 import msgpack  # type: ignore[import-untyped]  # msgpack ships no types
 
 from headrace.schemas.errors import HeadraceError
-from headrace.streams.core.decode.contract import Explicit, Exponential, Temporality
+from headrace.streams.core.decode.contract import Temporality
 from headrace.streams.core.differencing.gauges import Gauge
 from headrace.streams.core.differencing.level import (
     Delta,
@@ -29,7 +28,8 @@ from headrace.streams.core.differencing.level import (
     OutOfOrder,
     difference,
 )
-from headrace.streams.core.mapping.reading import GAUGES, Field, Over, Reading
+from headrace.streams.core.differencing.rows import gauge_of_row, level_of_row, level_row
+from headrace.streams.core.mapping.reading import GAUGES, Reading
 
 ALIAS_HOLD_MS: Final = 60_000
 FORGET_MS: Final = 900_000
@@ -266,7 +266,7 @@ class SeriesBook:
     def pack(self) -> bytes:
         """Give the book as bytes: the same readings in the same order give the same bytes."""
         bounds: dict[tuple[float, ...], int] = {}
-        levels = [_packed_level(series, self.levels[series], bounds) for series in sorted(self.levels)]
+        levels = [level_row(series, self.levels[series], bounds) for series in sorted(self.levels)]
         tally = self.tally
         return cast(
             "bytes",
@@ -317,8 +317,8 @@ class SeriesBook:
             return cls(
                 max_series=max_series,
                 max_models=max_models,
-                levels=dict(_read_level(each, shared) for each in levels),
-                gauges={each[0]: _read_gauge(each[1:]) for each in gauges},
+                levels=dict(level_of_row(each, shared) for each in levels),
+                gauges={each[0]: gauge_of_row(each[1:]) for each in gauges},
                 tally=Tally(*tally),
                 newest_ms=newest_ms,
                 _since=dict(since),
@@ -334,33 +334,3 @@ class SeriesBook:
 def _name(reading: Reading) -> str:
     """Give what a series' engine is watched by: one instance's field and model."""
     return f"{reading.identity.instance}|{reading.identity.model}|{reading.field}"
-
-
-def _packed_level(series: int, level: Level, bounds: dict[tuple[float, ...], int]) -> list[Any]:
-    packed: list[Any] | None = None
-    match level.histogram:
-        case Explicit() as histogram:
-            shared = bounds.setdefault(histogram.bounds, len(bounds))
-            packed = [shared, *histogram[1:]]
-        case Exponential() as histogram:
-            packed = [-1, *histogram]
-        case _:
-            pass
-    return [series, level.time_ms, level.start_ms, level.value, packed, level.rate]
-
-
-def _read_level(packed: Sequence[Any], bounds: list[tuple[float, ...]]) -> tuple[int, Level]:
-    series, time_ms, start_ms, value, histogram, rate = packed
-    found: Explicit | Exponential | None = None
-    if histogram is not None and histogram[0] == -1:
-        scale, zero_count, offset, counts, *whole = histogram[1:]
-        found = Exponential(scale, zero_count, offset, tuple(counts), *whole)
-    elif histogram is not None:
-        shared, counts, *whole = histogram
-        found = Explicit(bounds[shared], tuple(counts), *whole)
-    return series, Level(time_ms, start_ms, value, found, rate)
-
-
-def _read_gauge(packed: Sequence[Any]) -> Gauge:
-    field_name, model, instance, rank, value, time_ms, over_ranks, over_instances = packed
-    return Gauge(Field(field_name), model, instance, rank, value, time_ms, Over(over_ranks), Over(over_instances))
