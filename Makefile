@@ -49,7 +49,7 @@ unit: setup prometheus
 	$(BIN)/pytest tests -m "not embedded and not apache and not browser and not wheel" -n auto --dist worksteal --cov --cov-report=term
 
 integration: setup java prometheus browser
-	$(BIN)/pytest tests -m "embedded or apache or browser or wheel"
+	$(BIN)/pytest tests -m "embedded or apache or browser or wheel" -n 2 --dist loadfile
 
 bench: setup  ## peers beside us in one run
 	@for b in tests/bench/bench_*.py; do $(BIN)/python $$b; done
