@@ -9,8 +9,8 @@ from confluent_kafka.cimpl import NewTopic
 from headrace.infra.brokers import start_broker
 from headrace.infra.brokers.apache import Login
 from headrace.infra.brokers.contract import Broker
-from headrace.infra.latest import read_latest
 from headrace.infra.provision import apply_topics, diff_topics
+from headrace.infra.topic_readers.latest import read_latest
 from headrace.schemas.bus.clients import admin_client
 from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.bus.publisher import Published, Publisher

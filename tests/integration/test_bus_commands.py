@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from headrace.infra.brokers.contract import Broker
 from headrace.infra.cli import headrace
 from headrace.infra.kafka_edge import MissingTopicError
-from headrace.infra.latest import read_latest
+from headrace.infra.topic_readers.latest import read_latest
 from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.codec import encode
 from headrace.schemas.dead_letters import DeadLetter, RejectReason

@@ -7,8 +7,8 @@ import pytest
 
 from headrace.infra.brokers.contract import Broker
 from headrace.infra.kafka_edge import MissingTopicError
-from headrace.infra.latest import read_latest
 from headrace.infra.provision import apply_topics
+from headrace.infra.topic_readers.latest import read_latest
 from headrace.schemas.bus.compacted import MAX_POLL_RECORDS, CompactedReader
 from headrace.schemas.bus.publisher import Dropped, Published, Publisher
 from headrace.schemas.bus.settings import KafkaSettings

@@ -7,7 +7,7 @@ from typing import TypeVar
 from headrace.infra.config_tree import nearest
 from headrace.infra.fleet_file import FleetFile
 from headrace.infra.kafka_edge import require_topics
-from headrace.infra.latest import read_latest
+from headrace.infra.topic_readers.latest import read_latest
 from headrace.schemas.bus.publisher import Dropped, Publisher
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import decode, encode

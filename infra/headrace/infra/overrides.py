@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from headrace.infra.config_tree import nearest
 from headrace.infra.fleet_topics import publish_records
-from headrace.infra.latest import read_latest
 from headrace.infra.override_rules import Stands, length
+from headrace.infra.topic_readers.latest import read_latest
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import decode
 from headrace.schemas.dead_letters import Rejected

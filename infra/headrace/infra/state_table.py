@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.infra.latest import read_latest
+from headrace.infra.topic_readers.latest import read_latest
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import decode
 from headrace.schemas.dead_letters import Rejected

@@ -91,3 +91,5 @@ def test_where_none_is_wanted_the_reasons_that_there_are_are_named() -> None:
         show(RawRecord("letters", 0, offset, 1_000, b"k", encode(replace(LETTER, reason=reason))))
     assert (show.shown, said) == (0, [])
     assert show.none_shown("letters") == "none of 3 in letters, which are 2 UNKNOWN_ENGINE, 1 NEGATIVE"
+    later = LetterPrinter(parse_choice((), (), "5m", 600_000), said.append, as_json=False)
+    assert later.none_shown("letters") == "none of 0 in letters since then"

@@ -61,7 +61,7 @@ def _print_signals(config: Config, sources: "Iterable[Source]", limit: int) -> N
     import time
 
     from headrace.infra.signal_line import json_line
-    from headrace.infra.topic_sample import sample_topic
+    from headrace.infra.topic_readers.sample import sample_topic
     from headrace.streams.bridge.tally import Tally
     from headrace.streams.core.canonical.packs import Packs
 

@@ -9,8 +9,6 @@ from headrace.infra.config import Config, config_options
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-POLL_S = 0.2
-
 
 @click.command()
 @click.option("--topic", "topics", multiple=True, metavar="NAME", help="Only from this topic; may be given again.")
@@ -36,24 +34,18 @@ def command(
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
     from headrace.infra.dead_letters.choice import parse_choice
     from headrace.infra.dead_letters.printer import LetterPrinter
-    from headrace.infra.kafka_edge import require_topics
     from headrace.infra.stopping import stop_on_signals
-    from headrace.schemas.bus.compacted import CompactedReader
+    from headrace.infra.topic_readers.follow import follow_topic
     from headrace.schemas.topics import DEAD_LETTERS, topic_table
     from headrace.solver.clocks import wall_clock_ms
 
     choice = parse_choice(topics, reasons, since, wall_clock_ms())
     topic = topic_table(config.topics)[DEAD_LETTERS].name
-    require_topics(config.kafka, (topic,))
-    stopped = stop_on_signals()
     show = LetterPrinter(choice, _say, as_json=as_json)
-    reader = CompactedReader(config.kafka, [topic], on_error=_complain())
-    try:
-        while not stopped() and (follow or not reader.caught_up):
-            for record in reader.poll(POLL_S):
-                show(record)
-    finally:
-        reader.close()
+    # Choice.since_ms is of the letters' own records, as the topic's times are.
+    begin = choice.since_ms or None
+    for record in follow_topic(config.kafka, topic, begin, stop_on_signals(), follow=follow, on_error=_complain()):
+        show(record)
     if not show.shown:
         _say(show.none_shown(topic))
 

@@ -145,7 +145,7 @@ def _snapshot(
     config: Config, path: Path | None, header: "DecisionHeader | None", answer_s: float = ANSWER_S
 ) -> "Snapshot":
     """Give the file's; else the first on the topic with a route of the header's version, or the newest."""
-    from headrace.infra.held_snapshots import fold_snapshots
+    from headrace.infra.topic_readers.held_snapshots import fold_snapshots
     from headrace.schemas.errors import InvalidInputError
     from headrace.schemas.snapshot_file import read_snapshot
     from headrace.schemas.topics import WEIGHTS, topic_table

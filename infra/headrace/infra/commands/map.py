@@ -137,7 +137,7 @@ def _records(config: Config, path: Path | None, topic: str | None, limit: int) -
         from headrace.infra.record_file import read_records
 
         return read_records(path, limit)
-    from headrace.infra.topic_sample import sample_topic
+    from headrace.infra.topic_readers.sample import sample_topic
 
     # A series without a key is spread over partitions: in the order of time, as the streams put it.
     found = sample_topic(config.kafka, topic or "", limit, timeout_s=30.0)

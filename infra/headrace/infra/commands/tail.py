@@ -149,7 +149,7 @@ def _redacting_printer(config: Config, wanted: "Callable[[RouteKey], bool]") -> 
 def _show_decisions(
     config: Config, since: "Since | None", stopped: "Callable[[], bool]", *, follow: bool, as_json: bool
 ) -> None:
-    from headrace.infra.followed_topic import follow_topic
+    from headrace.infra.topic_readers.follow import follow_topic
     from headrace.infra.weights_tail.decision_line import decision_line
     from headrace.schemas.codec import decode
     from headrace.schemas.dead_letters import Rejected
@@ -174,7 +174,7 @@ def _show_dead_letters(
 ) -> None:
     from headrace.infra.dead_letters.choice import Choice
     from headrace.infra.dead_letters.printer import LetterPrinter
-    from headrace.infra.followed_topic import follow_topic
+    from headrace.infra.topic_readers.follow import follow_topic
     from headrace.schemas.topics import DEAD_LETTERS, topic_table
 
     show = LetterPrinter(Choice(since_ms=0 if since is None else since.at_ms), _say, as_json=as_json)

@@ -44,4 +44,5 @@ class LetterPrinter:
     def none_shown(self, topic: str) -> str:
         """Say that none of what the topic holds was wanted, and what reasons there are to ask for."""
         reasons = ", ".join(f"{count} {reason}" for reason, count in self._reasons.most_common())
-        return f"none of {self.seen} in {topic}" + (f", which are {reasons}" if reasons else "")
+        since = " since then" if self._choice.since_ms else ""
+        return f"none of {self.seen} in {topic}{since}" + (f", which are {reasons}" if reasons else "")

@@ -1,13 +1,11 @@
 """Load tests out of a topic of engine states or signals, as far back as it goes or from an instant on."""
 
-import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from headrace.infra.config import Config
-from headrace.infra.kafka_edge import require_topics
-from headrace.infra.latest import UnreadTopicError, read_latest
-from headrace.schemas.bus.compacted import CompactedReader
+from headrace.infra.topic_readers.latest import read_latest
+from headrace.infra.topic_readers.to_end import read_to_end
 from headrace.schemas.codec import decode
 from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.errors import InvalidInputError
@@ -48,21 +46,8 @@ def read_topic(
         {profile.profile_id: profile for profile in profiles.values()},
         topic,
     )
-    require_topics(config.kafka, (topic,))
-    complaints: list[str] = []
-    begin = None if from_ms is None else {topic: from_ms}
-    reader = CompactedReader(config.kafka, (topic,), on_error=complaints.append, from_ms=begin)
-    deadline = time.monotonic() + timeout_s
-    try:
-        while not reader.caught_up:
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                reason = f": {complaints[-1]}" if complaints else ""
-                raise UnreadTopicError(f"{topic} was not read to its end within {timeout_s:g} s{reason}")
-            for record in reader.poll(min(1.0, left_s)):
-                _offer(fold, record)
-    finally:
-        reader.close()
+    for record in read_to_end(config.kafka, topic, from_ms, timeout_s=timeout_s):
+        _offer(fold, record)
     tests = fold.tests()
     left_out = tuple(f"{count} windows {why}" for why, count in sorted(fold.left_out.items()))
     if not tests:

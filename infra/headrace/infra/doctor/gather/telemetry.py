@@ -9,7 +9,7 @@ from headrace.infra.config import Config
 from headrace.infra.doctor.core.picture import Presence, Telemetry, TopicSeen
 from headrace.infra.doctor.gather.time_left import TimeLeft
 from headrace.infra.entry_point import load_rewrite
-from headrace.infra.topic_sample import sample_topic
+from headrace.infra.topic_readers.sample import sample_topic
 from headrace.schemas.errors import HeadraceError, InvalidInputError
 from headrace.streams.bridge.settings import BridgeSettings, SourceSettings
 from headrace.streams.core.mapping.parse import load_preset

@@ -1,19 +1,10 @@
 """The newest record of each key of a compacted topic, read once: for commands that show or check what is there."""
 
-import time
 from collections.abc import Mapping
 
-from headrace.infra.kafka_edge import require_topics
-from headrace.schemas.bus.compacted import CompactedReader
+from headrace.infra.topic_readers.to_end import READ_TIMEOUT_S, read_to_end
 from headrace.schemas.bus.settings import KafkaSettings
-from headrace.schemas.errors import HeadraceError
 from headrace.schemas.raw import RawRecord
-
-READ_TIMEOUT_S = 30.0
-
-
-class UnreadTopicError(HeadraceError):
-    """A topic could not be read to its end in time; the message holds what the client said last."""
 
 
 def read_latest(kafka: KafkaSettings, topic: str, timeout_s: float = READ_TIMEOUT_S) -> Mapping[bytes, RawRecord]:
@@ -24,21 +15,9 @@ def read_latest(kafka: KafkaSettings, topic: str, timeout_s: float = READ_TIMEOU
         MissingTopicError: the topic is not there.
         UnreadTopicError: it was not read to its end within `timeout_s`.
     """
-    require_topics(kafka, (topic,))
-    said: list[str] = []
-    reader = CompactedReader(kafka, (topic,), on_error=said.append)
-    deadline = time.monotonic() + timeout_s
     latest: dict[bytes, RawRecord] = {}
-    try:
-        while not reader.caught_up:
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                reason = f": {said[-1]}" if said else "; is it there? `headrace topics diff` says"
-                raise UnreadTopicError(f"{topic} was not read to its end within {timeout_s:g} s{reason}")
-            for record in reader.poll(min(1.0, left_s)):
-                _keep(latest, record)
-    finally:
-        reader.close()
+    for record in read_to_end(kafka, topic, timeout_s=timeout_s):
+        _keep(latest, record)
     return dict(sorted(latest.items()))
 
 

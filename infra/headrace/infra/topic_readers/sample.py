@@ -6,18 +6,14 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from headrace.infra.kafka_edge import require_topics
+from headrace.infra.topic_readers.to_end import UnreadTopicError
 from headrace.schemas.bus.clients import consumer_options
 from headrace.schemas.bus.log_bounds import log_bounds
 from headrace.schemas.bus.raw_records import raw_record
 from headrace.schemas.bus.settings import KafkaSettings
-from headrace.schemas.errors import HeadraceError
 from headrace.schemas.raw import RawRecord
 
 _ASK_S: Final = 10.0
-
-
-class TopicUnreadableError(HeadraceError):
-    """The broker cannot be reached, or there is no such topic."""
 
 
 def sample_topic(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float) -> tuple[RawRecord, ...]:
@@ -28,7 +24,7 @@ def sample_topic(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float)
     Raises:
         UnreachableError: the broker does not answer.
         MissingTopicError: there is no such topic.
-        TopicUnreadableError: it cannot be read.
+        UnreadTopicError: it cannot be read.
     """
     require_topics(kafka, (topic,), ours=False)
     consumer = Consumer(consumer_options(kafka))
@@ -36,7 +32,7 @@ def sample_topic(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float)
         waiting = _assign(consumer, topic, limit)
         records = _read(consumer, waiting, limit, timeout_s)
     except KafkaException as error:
-        raise TopicUnreadableError(f"topic {topic!r} at {kafka.bootstrap_servers}: {error}") from error
+        raise UnreadTopicError(f"topic {topic!r} at {kafka.bootstrap_servers}: {error}") from error
     finally:
         consumer.close()
     return tuple(sorted(records, key=lambda record: (record.partition, record.offset)))
@@ -45,7 +41,7 @@ def sample_topic(kafka: KafkaSettings, topic: str, limit: int, timeout_s: float)
 def _assign(consumer: Consumer, topic: str, limit: int) -> set[int]:
     described: Any = consumer.list_topics(topic, timeout=_ASK_S).topics.get(topic)
     if described is None or described.error is not None or not described.partitions:
-        raise TopicUnreadableError(f"there is no topic {topic!r}")
+        raise UnreadTopicError(f"there is no topic {topic!r}")
     bounds = {number: log_bounds(consumer, topic, number) for number in sorted(described.partitions)}
     shares = _shares({number: high - low for number, (low, high) in bounds.items()}, limit)
     consumer.assign([TopicPartition(topic, n, bounds[n][1] - share) for n, share in shares.items()])

@@ -1,25 +1,30 @@
-"""The snapshots that the weights topic still holds, in their order; compaction has merged older ones into newer."""
+"""A topic read once, from its beginning or an instant up to its end: for commands that look at what is there."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from headrace.infra.kafka_edge import ANSWER_TIMEOUT_S, require_topics
-from headrace.infra.latest import READ_TIMEOUT_S, UnreadTopicError
-from headrace.schemas.assembly import Assembled, SnapshotAssembler
 from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.bus.settings import KafkaSettings
-from headrace.schemas.weights import Snapshot
+from headrace.schemas.errors import HeadraceError
+from headrace.schemas.raw import RawRecord
+
+READ_TIMEOUT_S = 30.0
 
 
-def fold_snapshots(
+class UnreadTopicError(HeadraceError):
+    """A topic could not be read to its end in time; the message holds what the client said last."""
+
+
+def read_to_end(
     kafka: KafkaSettings,
     topic: str,
-    take: Callable[[Snapshot], None],
+    from_ms: int | None = None,
     *,
     answer_s: float = ANSWER_TIMEOUT_S,
     timeout_s: float = READ_TIMEOUT_S,
-) -> Snapshot | None:
-    """Give each snapshot to `take`, up to the topic's end; returns the newest, None where there is none.
+) -> Iterator[RawRecord]:
+    """Give the committed records, of each partition in its order; `from_ms`: from the first one of that time or later.
 
     Waits for the broker's first answer for at most `answer_s`.
 
@@ -30,18 +35,15 @@ def fold_snapshots(
     """
     require_topics(kafka, (topic,), answer_s)
     said: list[str] = []
-    reader, assembler = CompactedReader(kafka, (topic,), on_error=said.append), SnapshotAssembler()
+    begin = None if from_ms is None else {topic: from_ms}
+    reader = CompactedReader(kafka, (topic,), on_error=said.append, from_ms=begin)
     deadline = time.monotonic() + timeout_s
     try:
         while not reader.caught_up:
             left_s = deadline - time.monotonic()
             if left_s <= 0:
-                reason = f": {said[-1]}" if said else ""
+                reason = f": {said[-1]}" if said else "; is it there? `headrace topics diff` says"
                 raise UnreadTopicError(f"{topic} was not read to its end within {timeout_s:g} s{reason}")
-            for record in reader.poll(min(1.0, left_s)):
-                outcome = assembler.offer(record)
-                if isinstance(outcome, Assembled):
-                    take(outcome.snapshot)
+            yield from reader.poll(min(1.0, left_s))
     finally:
         reader.close()
-    return assembler.snapshot
