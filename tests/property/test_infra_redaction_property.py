@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.infra.past_tick.again import Again
-from headrace.infra.redaction import Redaction
+from headrace.infra.redaction.redact import Redaction
 from headrace.infra.weight_why.report import AskedWeight, WeightReport, weight_report
 from headrace.infra.weight_why.steps import WeightStep
 from headrace.infra.weights_tail.fold import Shown

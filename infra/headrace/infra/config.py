@@ -25,10 +25,10 @@ from headrace.infra.console.settings import ConsoleSettings
 from headrace.infra.env_names import meant_variable
 from headrace.infra.expected import should_be
 from headrace.infra.gateway.settings import GatewaySettings
-from headrace.infra.log_settings import LogSettings
-from headrace.infra.redact_settings import RedactSettings
+from headrace.infra.log.settings import LogSettings
+from headrace.infra.redaction.settings import RedactSettings
 from headrace.infra.secrets import secrets_of, without_secrets
-from headrace.infra.sidecar_settings import SidecarSettings
+from headrace.infra.sidecar.settings import SidecarSettings
 from headrace.schemas.bus.settings import KafkaSettings, RegistrySettings, kafka_problems
 from headrace.schemas.errors import HeadraceError, InvalidInputError
 from headrace.schemas.topics import TopicSettings, topic_table

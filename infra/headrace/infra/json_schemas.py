@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.infra.doctor.core.diagnosis import Report
 from headrace.infra.json_schema import json_schema
-from headrace.infra.redaction import RedactedLine, RedactedReport
+from headrace.infra.redaction.redact import RedactedLine, RedactedReport
 from headrace.infra.weight_why.report import WeightReport
 from headrace.infra.weights_tail.diff import DiffLine
 from headrace.infra.what_if.answer import WhatIf

@@ -14,7 +14,7 @@ from doctor_system import healthy
 from headrace.infra.cli import headrace
 from headrace.infra.dead_letters.lines import json_line as letter_line
 from headrace.infra.json_schemas import OUTPUTS, schema_named
-from headrace.infra.redaction import Redaction
+from headrace.infra.redaction.redact import Redaction
 from headrace.infra.weight_why.report import AskedWeight, weight_report
 from headrace.infra.weight_why.steps import WeightStep
 from headrace.infra.weights_tail.diff import Diff

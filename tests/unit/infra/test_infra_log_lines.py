@@ -13,9 +13,9 @@ from confluent_kafka import KafkaError, KafkaException
 
 from headrace.infra.config import Config, config_options, load_with_origins
 from headrace.infra.config_text import to_toml
-from headrace.infra.library_logs import redirect_library_logs
-from headrace.infra.log_lines import open_log
-from headrace.infra.log_settings import LogSettings
+from headrace.infra.log.libraries import redirect_library_logs
+from headrace.infra.log.lines import open_log
+from headrace.infra.log.settings import LogSettings
 from headrace.infra.secrets import fields_without_secrets, secrets_of, without_secrets
 from headrace.schemas.errors import HeadraceError, InvalidInputError
 

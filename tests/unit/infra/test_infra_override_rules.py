@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.infra.override_rules import Broken, Stands, broken_rules, rule_names
-from headrace.infra.override_share import share_ppm
-from headrace.infra.say_override import edit_of, refusal
+from headrace.infra.overrides.rules import Broken, Stands, broken_rules, rule_names
+from headrace.infra.overrides.say import edit_of, refusal
+from headrace.infra.overrides.share import share_ppm
 from headrace.infra.what_if.answer import what_if
 from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind
 from headrace.schemas.weights import PPM, Reason

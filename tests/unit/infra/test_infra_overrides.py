@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.infra.override_rules import Stands, shed
-from headrace.infra.overrides import sound
+from headrace.infra.overrides.records import sound
+from headrace.infra.overrides.rules import Stands, shed
 from headrace.infra.past_tick.again import differing
 from headrace.infra.what_if.answer import WhatIf, what_if
 from headrace.infra.what_if.edits import parse_edits

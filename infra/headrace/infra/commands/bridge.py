@@ -34,7 +34,7 @@ def command(*, config: Config, dry_run: bool, limit: int, log_level: str) -> Non
     """
     from headrace.infra.bridge_sources import read_sources
     from headrace.infra.kafka_edge import require_topics
-    from headrace.infra.log_lines import open_log
+    from headrace.infra.log.lines import open_log
     from headrace.infra.metrics import counts_of
     from headrace.infra.stopping import stop_on_signals
     from headrace.schemas.topics import DEAD_LETTERS, SIGNALS_DEMAND, SIGNALS_ENGINE, SIGNALS_NETWORK, topic_table

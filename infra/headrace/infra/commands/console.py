@@ -35,7 +35,7 @@ def command(*, config: Config, listen: str | None, token_file: str | None, log_l
     import uvloop
 
     from headrace.infra.console.serve import Running
-    from headrace.infra.log_lines import open_log
+    from headrace.infra.log.lines import open_log
     from headrace.infra.serving import host_and_port, serve
 
     host, port = (config.console.host, config.console.port) if listen is None else host_and_port(listen)

@@ -26,7 +26,7 @@ def command(
 
     Example: headrace drain engine-b --reason "driver upgrade, OPS-812" --for 2h
     """
-    from headrace.infra.say_override import say
+    from headrace.infra.overrides.say import say
     from headrace.infra.weights_tail.since import parse_since
     from headrace.schemas.overrides import Override, OverrideKind
     from headrace.schemas.plain import to_plain

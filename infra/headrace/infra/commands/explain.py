@@ -61,7 +61,7 @@ def command(
 
     report = _report(config, AskedWeight(cluster, engine, model, request_class), at_text, history)
     if redact:
-        from headrace.infra.redaction_secret import open_redaction
+        from headrace.infra.redaction.secret import open_redaction
 
         told = open_redaction(config.redact, lambda sentence: click.echo(f"headrace explain: {sentence}", err=True))
         click.echo(orjson.dumps(to_plain(told.report(report))))

@@ -72,7 +72,7 @@ def apply(*, file: Path, config: Config, as_json: bool) -> None:
 def list_engines(*, config: Config, as_json: bool) -> None:
     """List the engines and profiles that are published."""
     from headrace.infra.fleet_topics import read_fleet
-    from headrace.infra.overrides import read_overrides
+    from headrace.infra.overrides.records import read_overrides
     from headrace.schemas.plain import to_plain
     from headrace.solver.clocks import wall_clock_ms
 

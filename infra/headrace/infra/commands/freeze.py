@@ -24,7 +24,7 @@ def command(*, config: Config, reason: str, duration: str, author: str | None, a
 
     Example: headrace freeze --reason "incident 4711, hands off" --for 1h
     """
-    from headrace.infra.say_override import say
+    from headrace.infra.overrides.say import say
     from headrace.infra.weights_tail.since import parse_since
     from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind
     from headrace.schemas.plain import to_plain

@@ -63,7 +63,7 @@ def command(
     from headrace.infra.gateway.serve import Running
     from headrace.infra.gateway.weights_source import FromFile, FromKafka
     from headrace.infra.gateway_engine.demo import DEMO_CLUSTER, demo_engines_running
-    from headrace.infra.log_lines import open_log
+    from headrace.infra.log.lines import open_log
     from headrace.infra.serving import host_and_port, serve
 
     if path is not None and demo_engines is not None:

@@ -42,8 +42,8 @@ def command(
 
     Example: headrace pin tokyo engine-b --share 5% --reason "canary of the new build, OPS-813" --for 2h
     """
-    from headrace.infra.override_share import EXPECTED, share_ppm
-    from headrace.infra.say_override import say
+    from headrace.infra.overrides.say import say
+    from headrace.infra.overrides.share import EXPECTED, share_ppm
     from headrace.infra.weights_tail.since import parse_since
     from headrace.schemas.errors import InvalidInputError
     from headrace.schemas.overrides import Override, OverrideKind

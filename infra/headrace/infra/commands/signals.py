@@ -43,7 +43,7 @@ def publish(
     Example: headrace signals publish --url http://127.0.0.1:8000/metrics --engine-id engine-a --preset vllm_v1
     """
     from headrace.infra.bridge_sources import read_mapping
-    from headrace.infra.sidecar import print_once, run_sidecar
+    from headrace.infra.sidecar.run import print_once, run_sidecar
     from headrace.schemas.ids import identifier_problem
     from headrace.streams.core.mapping.parse import load_preset
     from headrace.streams.publish.scrape import Endpoint

@@ -32,7 +32,7 @@ def command(*, config: Config, log_level: str, shadow: str | None) -> None:
 
     Example: headrace solver --set solver.period_ms=250
     """
-    from headrace.infra.log_lines import open_log
+    from headrace.infra.log.lines import open_log
     from headrace.infra.metrics import counts_of
     from headrace.infra.stopping import end_process, stop_on_signals
     from headrace.solver.metrics import TABLE

@@ -43,7 +43,7 @@ def command(*, config: Config, workers: int, log_level: str) -> None:
 
     Example: headrace streams --workers 2 --set streams.metrics_port=9464
     """
-    from headrace.infra.log_lines import open_log
+    from headrace.infra.log.lines import open_log
     from headrace.infra.stopping import stop_on_signals
     from headrace.schemas.made_folder import made_folder
 

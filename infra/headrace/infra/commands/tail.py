@@ -140,7 +140,7 @@ def _printer(
 
 
 def _redacting_printer(config: Config, wanted: "Callable[[RouteKey], bool]") -> "Printer":
-    from headrace.infra.redaction_secret import open_redaction
+    from headrace.infra.redaction.secret import open_redaction
     from headrace.infra.weights_tail.printers import RedactedPrinter
 
     return RedactedPrinter(open_redaction(config.redact, _say), wanted)

@@ -15,7 +15,7 @@ def command(*, config: Config, engines: tuple[str, ...], as_json: bool) -> None:
 
     One that the fleet's own file drains stays drained: that is for `headrace fleet apply`.
     """
-    from headrace.infra.overrides import take_back
+    from headrace.infra.overrides.records import take_back
     from headrace.schemas.overrides import OverrideKind
 
     take_back(config.kafka, config.topics, OverrideKind.DRAIN, engines)

@@ -11,7 +11,7 @@ from headrace.infra.config import Config, config_options
 @config_options
 def command(*, config: Config, as_json: bool) -> None:
     """Let weights move again from the solver's next tick on."""
-    from headrace.infra.overrides import take_back
+    from headrace.infra.overrides.records import take_back
     from headrace.schemas.overrides import WHOLE_FLEET, OverrideKind
 
     take_back(config.kafka, config.topics, OverrideKind.FREEZE, (WHOLE_FLEET,))

@@ -13,7 +13,7 @@ from headrace.infra.config import Config, config_options
 @config_options
 def command(*, config: Config, cluster: str, engines: tuple[str, ...], as_json: bool) -> None:
     """Take back the pins of what CLUSTER sends ENGINES; from the solver's next tick on it is solved for again."""
-    from headrace.infra.overrides import take_back
+    from headrace.infra.overrides.records import take_back
     from headrace.schemas.overrides import OverrideKind
 
     take_back(config.kafka, config.topics, OverrideKind.PIN, engines, cluster)

@@ -17,7 +17,7 @@ from headrace.schemas.ids import RouteKey
 from headrace.schemas.plain import to_plain
 
 if TYPE_CHECKING:
-    from headrace.infra.redaction import Redaction  # what it redacts is the solver's: a plain tail does without
+    from headrace.infra.redaction.redact import Redaction  # what it redacts is the solver's: a plain tail does without
 
 PIPED_WIDTH = 200
 """Columns of a table that no terminal bounds."""

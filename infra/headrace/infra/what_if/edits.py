@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from headrace.infra.config_tree import nearest
-from headrace.infra.override_share import share_ppm
+from headrace.infra.overrides.share import share_ppm
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.weights import PPM, EngineMemory, Reason, Snapshot
 from headrace.solver.core.problem import Engine, Exclusion, Pin, Problem, Row

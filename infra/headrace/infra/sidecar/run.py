@@ -7,7 +7,7 @@ import click
 
 from headrace.infra.config import Config
 from headrace.infra.kafka_edge import require_topics
-from headrace.infra.log_lines import open_log
+from headrace.infra.log.lines import open_log
 from headrace.infra.metrics import counts_of
 from headrace.infra.signal_line import json_line
 from headrace.infra.stopping import stop_on_signals

@@ -3,7 +3,7 @@
 What two models share counts for both, so this is the least that must hold; `shed` solves for the rest.
 """
 
-from headrace.infra.override_rules import Stands
+from headrace.infra.overrides.rules import Stands
 from headrace.schemas.overrides import Override, OverrideKind
 from headrace.solver.core.problem import Engine, Problem, Row
 from headrace.solver.core.program.eligibility import exclusion

@@ -1,6 +1,6 @@
 """shed after - shed now <= 0.5 % of the demand, by solving the newest tick again with the override."""
 
-from headrace.infra.override_rules import Stands
+from headrace.infra.overrides.rules import Stands
 from headrace.schemas.overrides import Override
 
 FORCEABLE = True

@@ -3,8 +3,8 @@
 import secrets
 from collections.abc import Callable
 
-from headrace.infra.redact_settings import RedactSettings
-from headrace.infra.redaction import Redaction
+from headrace.infra.redaction.redact import Redaction
+from headrace.infra.redaction.settings import RedactSettings
 
 
 def open_redaction(settings: RedactSettings, say: Callable[[str], None]) -> Redaction:

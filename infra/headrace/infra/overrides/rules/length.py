@@ -3,7 +3,7 @@
 While all is frozen nothing follows demand, so a freeze ends within a day; a drain or a pin may last for 30.
 """
 
-from headrace.infra.override_rules import Stands
+from headrace.infra.overrides.rules import Stands
 from headrace.schemas.overrides import Override, OverrideKind
 
 FORCEABLE = False

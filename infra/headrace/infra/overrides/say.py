@@ -1,14 +1,14 @@
 """Says an override: what it would break is told with the numbers, and refused; what holds is published.
 
-override ──► sound? ──► the newest tick, solved again with it ──► override_rules ──► published
+override ──► sound? ──► the newest tick, solved again with it ──► rules ──► published
 """
 
 from collections.abc import Sequence
 
 from headrace.infra.config import Config
 from headrace.infra.fleet_topics import publish_records, read_fleet
-from headrace.infra.override_rules import Broken, Stands, broken_rules
-from headrace.infra.overrides import sound
+from headrace.infra.overrides.records import sound
+from headrace.infra.overrides.rules import Broken, Stands, broken_rules
 from headrace.infra.past_tick.again import NotDecidedError, compute_again
 from headrace.infra.past_tick.find import NoTickError, find_tick
 from headrace.infra.past_tick.wanted import Wanted

@@ -1,6 +1,6 @@
 """A pinned engine may serve a route of the cluster: model, capability, data residency and the way there allow it."""
 
-from headrace.infra.override_rules import Stands
+from headrace.infra.overrides.rules import Stands
 from headrace.schemas.overrides import Override
 from headrace.solver.core.program.eligibility import network_exclusion, row_exclusion
 

@@ -1,6 +1,6 @@
 """A pinned engine is in: a pin of one that is drained, silent or unhealthy counts for nothing until it is back."""
 
-from headrace.infra.override_rules import Stands
+from headrace.infra.overrides.rules import Stands
 from headrace.schemas.overrides import Override, OverrideKind
 from headrace.solver.core.program.eligibility import engine_exclusion
 

@@ -1,6 +1,6 @@
 """sum over an engine's pins of least x demand <= its capacity, as it is measured now."""
 
-from headrace.infra.override_rules import Stands
+from headrace.infra.overrides.rules import Stands
 from headrace.schemas.overrides import Override
 from headrace.schemas.weights import PPM
 from headrace.solver.core.problem import Engine, Problem

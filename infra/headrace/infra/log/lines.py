@@ -17,8 +17,8 @@ import orjson
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
 
-from headrace.infra.library_logs import redirect_library_logs
-from headrace.infra.log_settings import LogSettings
+from headrace.infra.log.libraries import redirect_library_logs
+from headrace.infra.log.settings import LogSettings
 from headrace.infra.secrets import fields_without_secrets, secrets_of
 
 

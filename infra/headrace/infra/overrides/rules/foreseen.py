@@ -1,6 +1,6 @@
 """What comes of it can be told: there is a tick that can be computed again, and it was decided, not held."""
 
-from headrace.infra.override_rules import Stands
+from headrace.infra.overrides.rules import Stands
 from headrace.schemas.overrides import Override, OverrideKind
 
 FORCEABLE = True

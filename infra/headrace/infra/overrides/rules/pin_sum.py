@@ -1,6 +1,6 @@
 """sum of the least shares of a route's pins <= 100 %."""
 
-from headrace.infra.override_rules import Stands
+from headrace.infra.overrides.rules import Stands
 from headrace.schemas.overrides import Override
 from headrace.schemas.weights import PPM
 from headrace.solver.core.program.eligibility import row_exclusion

@@ -1,10 +1,10 @@
-"""Operators' overrides on the fleet topic: judged by themselves, listed, taken back. `say_override` says one."""
+"""Operators' overrides on the fleet topic: judged by themselves, listed, taken back. `say` says one."""
 
 from collections.abc import Sequence
 
 from headrace.infra.config_tree import nearest
 from headrace.infra.fleet_topics import publish_records
-from headrace.infra.override_rules import Stands, length
+from headrace.infra.overrides.rules import Stands, length
 from headrace.infra.topic_readers.latest import read_latest
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import decode

@@ -1,0 +1,1 @@
+"""What may leave the company: snapshots and explanations without addresses, absolute numbers and own names."""
