@@ -76,7 +76,8 @@ def test_without_its_broker_it_stops_short_in_bounded_time_and_at_once_when_aske
         hasty.process.send_signal(signal.SIGTERM)
         time.sleep(0.3)
         hasty.process.send_signal(signal.SIGTERM)
-        assert hasty.process.wait(BOUND_S) in (-signal.SIGTERM, 0), hasty.said()
+        # It may have stopped short before it is asked again.
+        assert hasty.process.wait(BOUND_S) in (-signal.SIGTERM, STOPPED_SHORT, 0), hasty.said()
         assert patient.stop(BOUND_S) in (STOPPED_SHORT, 0), patient.said()
     finally:
         apache_broker.restart()
