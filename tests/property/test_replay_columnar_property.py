@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headrace.replay.core.columnar.engines import ColumnarEngines, without_percentiles
@@ -121,6 +121,7 @@ def test_columns_go_on_from_recorded_states(seed: int) -> None:
 
 
 @given(st.binary(max_size=60), st.integers(0, 59))
+@example(b"\x00\x00\x00\x00\x00\x02" + b"\x80" * 8, 47)  # an array whose items end nowhere in the batch
 def test_damaged_bytes_are_refused_as_the_live_fold_refuses_them(damage: bytes, at: int) -> None:
     e2e = Distribution("m", Metric.E2E, 3, 1.5, 0.2, 0.9, 0, -16, (1, 1, 1))
     good = EngineSignals("a", "src", Vantage.ENGINE, T0, T0 + 1_000, (e2e,), None)

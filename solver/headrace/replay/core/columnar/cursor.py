@@ -131,6 +131,13 @@ class Cursor:
         first = self.at[of]
         low, high = int(first.min()), int(self.end[of].max())
         ends = np.flatnonzero(self.buffer[low:high] < _MORE) + low
+        if not len(ends):
+            # No item ends anywhere: every one of these bodies was cut off inside its array.
+            self.sound[of] = False
+            return np.zeros(len(of), dtype=np.int64), np.zeros(len(of), dtype=np.int64)
+        if not len(ends):
+            self.sound[of] = False
+            return np.zeros(len(of), dtype=np.int64), np.zeros(len(of), dtype=np.int64)
         rank = np.searchsorted(ends, first)
         last = rank + count - 1
         broken = last >= len(ends)
