@@ -13,6 +13,11 @@ class InvalidInputError(HeadraceError):
     """
 
     def __init__(self, what: str, problems: tuple[str, ...]) -> None:
+        self._what = what
         self.problems = problems
         lines = "\n".join(f"  - {problem}" for problem in problems)
         super().__init__(f"{what}: {len(problems)} problem{'s' if len(problems) != 1 else ''}\n{lines}")
+
+    def __reduce__(self) -> tuple[type["InvalidInputError"], tuple[str, tuple[str, ...]]]:
+        """Travel from one process to another with both arguments; an exception by itself keeps its message alone."""
+        return type(self), (self._what, self.problems)

@@ -16,7 +16,7 @@ from fastavro.schema import SchemaParseException
 
 from headrace.schemas.avro_schemas import AvroSchema, parse
 from headrace.schemas.bus.settings import RegistrySettings
-from headrace.schemas.errors import HeadraceError
+from headrace.schemas.errors import HeadraceError, InvalidInputError
 
 UNKNOWN_FOR_S = 30.0
 MAX_UNKNOWN = 10_000
@@ -58,6 +58,7 @@ class Registry:
 
         Raises:
             RegistryAwayError: the registry could not be asked.
+            InvalidInputError: its client does not take the settings.
         """
         return self._look_up(f"id {schema_id}", lambda client: client.get_schema(schema_id))
 
@@ -77,7 +78,7 @@ class Registry:
         if self._unknown.get(name, 0.0) > time.monotonic():
             return None
         if self._client is None:
-            self._client = SchemaRegistryClient(client_options(self._settings))
+            self._client = _made(self._settings)
         try:
             found = ask(self._client)
         except SchemaRegistryError as error:
@@ -102,6 +103,14 @@ class Registry:
         if len(self._unknown) >= MAX_UNKNOWN:
             self._unknown.clear()
         self._unknown[name] = time.monotonic() + UNKNOWN_FOR_S
+
+
+def _made(settings: RegistrySettings) -> SchemaRegistryClient:
+    try:
+        return SchemaRegistryClient(client_options(settings))
+    except (ValueError, TypeError) as error:  # what the client raises for a URL or an option that it does not take
+        problem = f"registry.url is {settings.url!r} with options {', '.join(settings.options) or 'none'}: {error}"
+        raise InvalidInputError("registry", (problem,)) from error
 
 
 def client_options(settings: RegistrySettings) -> dict[str, Any]:
