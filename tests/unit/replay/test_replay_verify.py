@@ -15,7 +15,9 @@ from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.state import EngineState
 from headrace.schemas.topics import DECISIONS, SNAPSHOTS, STATE_ENGINE
-from replay_history import START_MS, TABLE, Run, recorded_run
+from headrace.solver.core import tick as tick_module
+from headrace.solver.core.tick import policy_hash
+from replay_history import SETTINGS, START_MS, TABLE, Run, recorded_run
 from solver_inputs import spec
 
 ENGINES = TABLE[STATE_ENGINE].name
@@ -193,3 +195,60 @@ def test_an_engine_that_is_declared_in_mid_run_counts_from_the_tick_that_saw_it(
     run.beat()
     run.tick()
     assert verified(run.write(tmp_path / "h")).holds
+
+
+def test_a_recording_of_another_build_is_told_with_both_hashes_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = recorded_run(4).write(tmp_path / "h")
+    recorded = policy_hash(SETTINGS)
+    # Another build has another list of rules: the same settings come to another hash, in every tick.
+    monkeypatch.setattr(tick_module, "_RULES", ("policy",))
+    result = verified(folder)
+    assert (result.identical, result.differing) == (0, 4)
+    first = as_json(result)["differences"][0]
+    assert (first["policy_hash"], first["policy_hash_now"]) == (recorded, policy_hash(SETTINGS))
+    for said in ("\n".join(as_lines(result)), as_junit(result).decode()):
+        assert f"policy_hash was {recorded}, is {policy_hash(SETTINGS)}: this build has other rules" in said
+        assert "verify it with the build and on the machine that recorded it" in said
+        assert "headrace replay run --policy recorded" in said
+
+
+def test_a_change_of_the_code_alone_is_told_as_the_same_rules_computed_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = recorded_run(3).write(tmp_path / "h")
+    monkeypatch.setattr(tick_module, "_said", in_other_words)
+    said = "\n".join(as_lines(verified(folder)))
+    assert f"policy_hash was {policy_hash(SETTINGS)} and still is: the same rules, computed otherwise" in said
+    assert "verify it with the build" in said
+
+
+def test_a_changed_input_is_not_put_down_to_the_build(tmp_path: Path) -> None:
+    run = recorded_run(8)
+    edit(run, "engine-b", 3, lambda state: replace(state, replicas_ready=0))
+    assert "policy_hash" not in "\n".join(as_lines(verified(run.write(tmp_path / "h"))))
+
+
+def test_a_setting_that_has_gone_is_told_with_the_hash_it_was_recorded_under(tmp_path: Path) -> None:
+    run = recorded_run(3)
+    for place, log in run.logs.items():
+        if place[0] == TABLE[DECISIONS].name:
+            run.logs[place] = [without_a_setting(record) for record in log]
+    result = verified(run.write(tmp_path / "h"))
+    assert result.unverifiable == 3
+    said = "\n".join(as_lines(result))
+    assert "old_price_ms is no setting of this build" in said
+    assert f"recorded under policy_hash {policy_hash(SETTINGS)}: verify it with the build that did" in said
+
+
+def in_other_words(*_: object) -> str:
+    return "in other words"
+
+
+def without_a_setting(record: RawRecord) -> RawRecord:
+    """Give a decision as an older build wrote it, with a setting that this one does not know."""
+    decided = must(decode(SolveRecord, record.value))
+    if decided.settings is None:
+        return record
+    return replace(record, value=encode(replace(decided, settings=decided.settings[:-1] + ',"old_price_ms":1}')))

@@ -4,7 +4,8 @@
     term     the first quantity of the route that differs: network, TTFT, TBOT, utilisation, price
     weight   the engine of the route whose weight is furthest off
 
-Failure mode: where the records are proved to be the same, the difference is the code's or the settings'; it says so.
+Failure mode: where the records are proved to be the same, the difference is the code's or the machine's; it says so,
+with the hash of the rules then and now, which tells the one from the other as far as history can.
 """
 
 from collections.abc import Iterator
@@ -36,6 +37,9 @@ class Difference:
         term: the first quantity that differs.
         weight: the weight that is furthest off.
         same_bytes: the snapshot came out the same although an input differs.
+        policy_hash: of the rules that it was recorded under.
+        policy_hash_now: of the same settings under this build's rules.
+        proved: the inputs are proved to be those that the solver read.
     """
 
     version: int
@@ -44,11 +48,21 @@ class Difference:
     term: str
     weight: str
     same_bytes: bool = False
+    policy_hash: str = ""
+    policy_hash_now: str = ""
+    proved: bool = False
 
     @property
     def sentence(self) -> str:
         """All of it in one line."""
         return "; ".join(part for part in (self.input, self.term, self.weight) if part)
+
+    @property
+    def rules(self) -> str:
+        """Say whether this build's rules are those that the tick was recorded under."""
+        if self.policy_hash == self.policy_hash_now:
+            return f"policy_hash was {self.policy_hash} and still is: the same rules, computed otherwise"
+        return f"policy_hash was {self.policy_hash}, is {self.policy_hash_now}: this build has other rules"
 
 
 def difference(tick: RecordedTick, again: Tick, unproved: tuple[str, ...]) -> Difference:
@@ -75,7 +89,9 @@ def difference(tick: RecordedTick, again: Tick, unproved: tuple[str, ...]) -> Di
     if proved:
         told.insert(0, PROVED)
     same = not term and not weight and encode_body(commit) == encode_body(ours)
-    return Difference(commit.version, commit.tick_ms, "; ".join(told[:3]), term, weight, same)
+    told_input = "; ".join(told[:3])
+    hashes = commit.policy_hash, ours.policy_hash
+    return Difference(commit.version, commit.tick_ms, told_input, term, weight, same, *hashes, proved)
 
 
 def _inputs(one: RouteWeights, other: RouteWeights) -> Iterator[str]:

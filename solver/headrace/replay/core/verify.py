@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.replay.core.difference import Difference, difference
-from headrace.replay.core.history import DamagedError
+from headrace.replay.core.history import DamagedError, HistoryError
 from headrace.replay.core.recorded import RecordedTick
 from headrace.replay.core.standing import Standing
 from headrace.schemas.codec import encode_body
 from headrace.schemas.decisions import SolveRecord
-from headrace.schemas.errors import HeadraceError
+from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.weights import Snapshot
 from headrace.solver.core.decide import Waiting, decide
 from headrace.solver.core.effective import settings_of
@@ -70,10 +70,15 @@ class Verifier:
             return Unverifiable(commit.version, commit.tick_ms, reason)
         try:
             settings = self._parsed(tick.settings_text)
+        except InvalidInputError as error:
+            # A setting that has gone: the recording is of a build with other rules.
+            reason = f"{error}; recorded under policy_hash {commit.policy_hash}: verify it with the build that did"
+            return Unverifiable(commit.version, commit.tick_ms, reason)
+        try:
             view = self._standing.at(commit.inputs)
         except DamagedError:
             raise
-        except HeadraceError as error:
+        except HistoryError as error:
             return Unverifiable(commit.version, commit.tick_ms, str(error))
         unproved = self._unproved(tick)
         problem = assemble(view, settings, commit.tick_ms)
@@ -96,7 +101,7 @@ class Verifier:
             self._standing.at(tick.snapshot.commit.inputs)
         except DamagedError:
             raise
-        except HeadraceError:
+        except HistoryError:
             return
         self._unproved(tick)
 

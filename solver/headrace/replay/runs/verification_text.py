@@ -8,6 +8,12 @@ from xml.etree import ElementTree as ET
 from headrace.replay.runs.verification import MINUTE_MS, Verification
 from headrace.replay.sources.manifest import plain_finding
 
+OTHER_BUILD = (
+    "verify it with the build and on the machine that recorded it; what the change does to the weights, "
+    "`headrace replay run --policy recorded` shows"
+)
+"""What to do where the inputs are proved and the result is another."""
+
 
 def as_json(result: Verification) -> Mapping[str, Any]:
     """Give a verification as JSON's types."""
@@ -29,6 +35,9 @@ def as_json(result: Verification) -> Mapping[str, Any]:
                 "term": each.term,
                 "weight": each.weight,
                 "same_bytes": each.same_bytes,
+                "policy_hash": each.policy_hash,
+                "policy_hash_now": each.policy_hash_now,
+                "proved": each.proved,
             }
             for each in result.differences
         ],
@@ -66,6 +75,7 @@ def as_lines(result: Verification) -> Iterator[str]:
         yield f"version {each.version}, {instant(each.tick_ms)}: {each.sentence}{same}"
     if result.differing > len(result.differences[:3]):
         yield f"and {result.differing - len(result.differences[:3])} more differ"
+    yield from _advice(result)
     for reason in result.reasons[:1]:
         yield f"{result.unverifiable} cannot be verified, from version {reason.version}: {reason.reason}"
     for finding in result.findings:
@@ -80,10 +90,19 @@ def instant(at_ms: int) -> str:
     return at.isoformat(timespec="milliseconds" if at_ms % 1000 else "seconds").replace("+00:00", "Z")
 
 
+def _advice(result: Verification) -> Iterator[str]:
+    """Say what to do about differences that no input explains, by the first of them."""
+    for each in result.differences:
+        if each.proved:
+            yield f"{each.rules}; {OTHER_BUILD}"
+            return
+
+
 def _told(result: Verification, minute: int) -> Iterator[str]:
     for each in result.differences:
         if minute <= each.tick_ms < minute + MINUTE_MS:
-            yield f"version {each.version}: {each.sentence}"
+            why = f"; {each.rules}; {OTHER_BUILD}" if each.proved else ""
+            yield f"version {each.version}: {each.sentence}{why}"
     for reason in result.reasons:
         if minute <= reason.tick_ms < minute + MINUTE_MS:
             yield f"version {reason.version}: {reason.reason}"
