@@ -59,11 +59,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of it: the runs, their comparison, and what there is to say."""
+    """What came of it: the runs, what there is to say of them, and what was found in the range."""
 
     runs: tuple[Ran, ...]
     complete: bool
     lines: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def compared(asked: Asked, folder: Path, config: Config) -> Result:
@@ -114,7 +115,9 @@ def compared_with_shadow(asked: Asked, folder: Path, config: Config) -> Result:
 
 
 def tell(result: Result, *, as_json: bool) -> None:
-    """Print a result; end with INTERRUPTED where it is not whole."""
+    """Print a result, and on standard error what was found; end with INTERRUPTED where it is not whole."""
+    for note in result.notes:
+        click.echo(note, err=True)
     if as_json:
         click.echo(orjson.dumps(plain_runs(result), option=orjson.OPT_INDENT_2))
     else:
@@ -154,7 +157,11 @@ def _run(asked: Asked, history: HistoryFolder, jobs: Sequence[Job], measured: Me
         runs = run_variants(jobs, asked.processes, bar.update, stop)
     played = [ran for ran in runs if ran.score is not None]
     if not played:
-        raise HistoryError("nothing could be played: the range holds no tick that is whole")
+        raise HistoryError(f"nothing could be played: the range holds no tick that is whole{_found(runs)}")
+    idle = [ran.name for ran in runs if ran.score is None and ran.complete]
+    if idle:
+        # A table without them would look as if they had not been asked for.
+        raise HistoryError(f"{', '.join(idle)} could decide nothing at any tick of the range{_found(runs)}")
     comparison = compare(
         played[0].name,
         [ran.score for ran in played if ran.score is not None],
@@ -166,17 +173,25 @@ def _run(asked: Asked, history: HistoryFolder, jobs: Sequence[Job], measured: Me
     scores = [each.score for each in comparison.variants]
     deciders = {name: decider(settings, Glop()) for name, settings in rules.items()}
     differences = largest_differences(scores[0], scores[1:], deciders)
-    page = write_report(document(comparison, _origin(history, asked, complete=complete), differences), asked.out)
-    return Result(tuple(runs), complete, tuple(_lines(runs, comparison, page, complete=complete)))
+    origin = _origin(history, asked, runs, complete=complete)
+    page = write_report(document(comparison, origin, differences), asked.out)
+    return Result(tuple(runs), complete, tuple(_lines(runs, comparison, page, complete=complete)), tuple(origin.notes))
 
 
-def _origin(history: HistoryFolder, asked: Asked, *, complete: bool) -> Origin:
+def _found(runs: Sequence[Ran]) -> str:
+    """Say what may be the reason that a run came to nothing."""
+    found = dict.fromkeys(finding for ran in runs for finding in ran.findings)
+    return "".join(f"\n  - {finding}" for finding in found)
+
+
+def _origin(history: HistoryFolder, asked: Asked, runs: Sequence[Ran], *, complete: bool) -> Origin:
     span = f"{instant(history.span.from_ms)} to {instant(history.span.to_ms)}"
     source = "signals, folded anew" if asked.from_signals else "recorded ticks, at their recorded offsets and times"
     findings = history.findings
     if asked.mapped is not None:
         source = "your telemetry, translated by another mapping and folded anew"
         findings = (*findings, *HistoryFolder(asked.mapped).findings)
+    findings = (*findings, *(finding for ran in runs for finding in ran.findings))
     notes = tuple(dict.fromkeys(str(finding) for finding in findings))
     return Origin(f"Replay of {span}", source, closed_loop=False, notes=notes, complete=complete)
 

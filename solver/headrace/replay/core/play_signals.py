@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from headrace.replay.core.columnar.batch import Batch
-from headrace.replay.core.history import Finding, Span
+from headrace.replay.core.history import Finding, Found, Place, Span
 from headrace.replay.core.played import PlayedTick
 from headrace.replay.core.variant import Variant
 from headrace.schemas.check_state import State
@@ -97,6 +97,7 @@ class SignalsView:
     tables: dict[str, dict[bytes, State]] = field(default_factory=dict[str, dict[bytes, State]])
     waiting: dict[str, list[RawRecord]] = field(default_factory=dict[str, list[RawRecord]])
     apart: Apart | None = None
+    refused: dict[Place, tuple[int, str]] = field(default_factory=dict[Place, tuple[int, str]])
 
     def begin(self, role: str, states: Mapping[bytes, State]) -> None:
         """Take up the recorded states of a signals topic."""
@@ -114,6 +115,11 @@ class SignalsView:
                 return
         if record.topic in (self.topics[FLEET].name, self.topics[PROFILES].name):
             refused = self.known.offer(record)
+            if refused is not None:
+                place = record.topic, record.partition
+                count, said = self.refused.get(place, (0, ""))
+                said = said or f"from offset {record.offset}: {refused.reason}: {refused.detail}"
+                self.refused[place] = count + 1, said
             key, is_fleet = record.key, record.topic == self.topics[FLEET].name
             if is_fleet and refused is None and key is not None and not is_override_key(key):
                 self._know(key, record, gone=record.value is None)
@@ -144,7 +150,10 @@ class SignalsView:
 
     def findings(self) -> tuple[Finding, ...]:
         """Give what was refused."""
-        return tuple(finding for fold in self.folds.values() for finding in fold.findings())
+        known = tuple(
+            Finding(Found.UNREADABLE, *place, count, said) for place, (count, said) in sorted(self.refused.items())
+        )
+        return known + tuple(finding for fold in self.folds.values() for finding in fold.findings())
 
     def _fold_apart(self, at_ms: int, *, included: bool) -> None:
         batch = None if self.apart is None else self.apart.engines.until(at_ms, included=included)

@@ -6,7 +6,7 @@ from typing import cast
 
 from headrace.replay.core.columnar.engines import ColumnarEngines
 from headrace.replay.core.columnar.tail import Tail
-from headrace.replay.core.history import HistoryError
+from headrace.replay.core.history import Finding, HistoryError
 from headrace.replay.core.merge import merged
 from headrace.replay.core.play_signals import SETTLE_MS, Apart, Fold, SignalsView, play_signals
 from headrace.replay.core.played import PlayedTick
@@ -30,8 +30,9 @@ def signals_played(
     streams: StreamsSettings,
     registry: SchemaSource | None = None,
     lag_ms: int = 0,
+    findings: list[Finding] | None = None,
 ) -> Iterator[PlayedTick]:
-    """Play a variant over a folder's signals.
+    """Play a variant over a folder's signals; what was found on the way goes into `findings` at the end.
 
     Raises:
         HistoryError: the folder holds no signals.
@@ -50,6 +51,8 @@ def signals_played(
     places = [place for role in (SIGNALS_DEMAND, SIGNALS_NETWORK, FLEET, PROFILES) for place in history.places(role)]
     records = merged([history.read(place) for place in places])
     yield from play_signals(variant, records, seen, history.span, (_snapshot_before(history), lag_ms), Glop(threads=1))
+    if findings is not None:
+        findings += (*history.findings, *seen.findings())
 
 
 def _snapshot_before(history: HistoryFolder) -> Snapshot | None:

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import xxhash
 
-from headrace.replay.core.history import HistoryError
+from headrace.replay.core.history import Finding, HistoryError
 from headrace.replay.core.play import play, play_recorded, rising
 from headrace.replay.core.played import PlayedTick
 from headrace.replay.core.recorded import RecordedTick
@@ -78,6 +78,7 @@ class Ran:
         digest: over all its weights, in order: the same digest, the same weights.
         complete: whether it came to the range's end.
         score: how users would have fared; None where nothing was played.
+        findings: what it could not read.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Ran:
     digest: str
     complete: bool
     score: VariantScore | None
+    findings: tuple[Finding, ...] = ()
 
 
 def run_variants(
@@ -99,10 +101,11 @@ def run_variants(
 def run_variant(job: Job, desk: Desk) -> Ran:
     """Play one variant, score it, and write down what it decided."""
     recorded: dict[int, str] = {}
+    findings: list[Finding] = []
     scorer, digest = VariantScorer(job.name, measured=job.measured), xxhash.xxh3_128()
     ticks, same, untold, complete = 0, 0, 0, True
     with _Log(job.out / folder_name(job.name) / LOG) as log:
-        for tick in rising(_played(job, recorded)):
+        for tick in rising(_played(job, recorded, findings)):
             if desk.asked():
                 complete = False
                 break
@@ -125,6 +128,7 @@ def run_variant(job: Job, desk: Desk) -> Ran:
         digest.hexdigest(),
         complete,
         scorer.finish() if ticks else None,
+        tuple(dict.fromkeys(findings)),
     )
     _write_result(job.out / folder_name(job.name) / RESULT, ran)
     return ran
@@ -156,15 +160,20 @@ def _engine_states(history: HistoryFolder, registry: SchemaSource | None) -> Ite
                     yield state
 
 
-def _played(job: Job, recorded: dict[int, str]) -> Iterator[PlayedTick]:
+def _played(job: Job, recorded: dict[int, str], findings: list[Finding]) -> Iterator[PlayedTick]:
+    """Play a job; what was found on the way is in `findings` when the last tick has been given."""
     if job.streams is not None and job.variant is not None:
-        return signals_played(job.folder, job.variant, job.streams, job.registry)
+        yield from signals_played(job.folder, job.variant, job.streams, job.registry, findings=findings)
+        return
     history = HistoryFolder(job.folder)
     standing = standing_of(history, job.registry)
-    ticks = _noted(recorded_of(history, job.role).ticks(history.span), recorded)
+    read = recorded_of(history, job.role)
+    ticks = _noted(read.ticks(history.span), recorded)
     if job.variant is None:
-        return play_recorded(ticks, standing, job.known)
-    return play(job.variant, ticks, standing, Glop(threads=1))
+        yield from play_recorded(ticks, standing, job.known)
+    else:
+        yield from play(job.variant, ticks, standing, Glop(threads=1))
+    findings += (*history.findings, *read.findings(), *standing.findings())
 
 
 def _noted(ticks: Iterator[RecordedTick], recorded: dict[int, str]) -> Iterator[RecordedTick]:
