@@ -55,9 +55,10 @@ def export_to(config: Config, span: Span, folder: Path, topics: Sequence[str] = 
 
     Raises:
         UnreachableError: the broker does not answer.
+        MissingTopicError: a topic that `topics` names is not there; one that the configuration names is a finding.
         HistoryError: as `Exporter.export` says.
     """
-    require_topics(config.kafka, ())
+    require_topics(config.kafka, topics, ours=False)
     with told_on_terminal() as told:
         foreign = [source.topic for source in config.bridge.sources.values()]
         return Exporter(config.kafka, config.topics, span, folder, told, [*foreign, *topics]).export()

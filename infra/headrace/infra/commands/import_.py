@@ -20,11 +20,15 @@ def command(*, folder: Path, as_json: bool, config: Config) -> None:
     """
     from headrace.infra.kafka_edge import require_topics
     from headrace.infra.replay_range import told_on_terminal
+    from headrace.replay.sources.folder import HistoryFolder
     from headrace.replay.sources.restore import Restorer
 
+    foreign = HistoryFolder(folder).foreign
     require_topics(config.kafka, ())
     with told_on_terminal() as told:
         counts = Restorer(config.kafka, config.topics, told).restore(folder)
+    if foreign:
+        click.echo(f"left out, since they are not headrace's: {', '.join(foreign)}", err=True)
     if as_json:
         click.echo(json.dumps(counts))
         return

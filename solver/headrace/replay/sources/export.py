@@ -9,7 +9,9 @@ Bounded: one record a key of the input topics is held, and one block a file.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from shutil import rmtree
 
 from confluent_kafka import Consumer
 
@@ -49,6 +51,7 @@ LOOK_BACK_MS = (600_000, 7_200_000, None)
 SLACK_MS = 60_000
 """Records this much past the range's end are still looked at: clocks of producers differ."""
 TELL_EVERY = 10_000
+MAX_TOLD = 3
 
 Told = Callable[[str, int], None]
 """Told which topic is being read, and how many of its records were taken so far."""
@@ -86,24 +89,46 @@ class Exporter:
         Raises:
             HistoryError: the folder holds something already, nothing lies in the range, or the broker fell silent.
         """
-        if self._folder.exists() and any(self._folder.iterdir()):
-            raise HistoryError(f"{self._folder} is not empty; history is written into a folder of its own")
+        existed = self._folder.exists()
         made_folder(self._folder, "--out")
+        if any(self._folder.iterdir()):
+            raise HistoryError(f"{self._folder} is not empty; history is written into a folder of its own")
         try:
-            for role in EXPORTED:
-                self._one(self._topics[role])
-            for name in self._foreign:
-                self._one(foreign_topic(name))
+            return self._exported()
+        except BaseException:
+            # Without a manifest it is no history, and would only stand in the way of the next attempt.
+            for made in self._folder.iterdir():
+                rmtree(made, ignore_errors=True)
+            if not existed:
+                with suppress(OSError):
+                    self._folder.rmdir()
+            raise
         finally:
             self._client.close()
+
+    def _exported(self) -> Manifest:
+        for role in EXPORTED:
+            self._one(self._topics[role])
+        for name in self._foreign:
+            self._one(foreign_topic(name))
         if not self._bounds.ticks and not any(part.records for part in self._parts if _is_told(part)):
-            raise HistoryError("nothing was recorded in this range: neither a signal nor a snapshot; is it in UTC?")
+            raise HistoryError(f"nothing was recorded in this range: neither a signal nor a snapshot; {self._why()}")
         if not self._bounds.ticks:
             said = "no snapshot was published in the range: there is nothing to verify"
             self._findings.append(Finding(Found.EMPTY, self._topics[SNAPSHOTS].name, None, 0, said))
         manifest = Manifest(self._span, self._ticks, self._settings, tuple(self._parts), tuple(self._findings))
         write_manifest(self._folder, manifest)
         return manifest
+
+    def _why(self) -> str:
+        """Say why a range may hold nothing, by what was found on the way."""
+        gone = [str(each) for each in self._findings if each.found is Found.EXPIRED]
+        if gone:
+            return "; ".join(gone[:MAX_TOLD])
+        missing = [each.topic for each in self._findings if each.found is Found.EMPTY]
+        if missing:
+            return f"there is no topic {', '.join(missing[:MAX_TOLD])}: is topics.prefix {self._settings.prefix!r}?"
+        return "is it in UTC?"
 
     def _one(self, topic: Topic) -> None:
         try:
@@ -163,6 +188,10 @@ class Exporter:
                 self._look_for_expired(topic, record, reader)
             if (from_ms or 0) <= record.timestamp_ms < end_ms:
                 yield record
+        for partition, log in sorted(reader.logs.items()):
+            if partition not in seen and 0 < log.first_offset == log.next_offset:
+                said = f"the log holds nothing any more: offsets below {log.next_offset} expired"
+                self._findings.append(Finding(Found.EXPIRED, topic.name, partition, log.first_offset, said))
 
     def _look_for_expired(self, topic: Topic, record: RawRecord, reader: KafkaRange) -> None:
         log, late_ms = reader.logs.get(record.partition), record.timestamp_ms - self._span.from_ms

@@ -35,9 +35,10 @@ class NoTopicError(HistoryError):
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a broker says of a partition: its first offset, and where reading begins."""
+    """What a broker says of a partition: its first offset, the one after its last, and where reading begins."""
 
     first_offset: int
+    next_offset: int
     start: int
 
 
@@ -95,12 +96,12 @@ class KafkaRange:
         if found is None or found.error is not None or not found.partitions:
             raise NoTopicError(f"there is no topic {self._topic} at {self._kafka.bootstrap_servers}")
         numbers = sorted(found.partitions)
-        firsts = {n: log_bounds(consumer, self._topic, n)[0] for n in numbers}
+        bounds = {n: log_bounds(consumer, self._topic, n) for n in numbers}
         starts = dict.fromkeys(numbers, OFFSET_BEGINNING)
         if from_ms is not None:
             asked = [TopicPartition(self._topic, n, from_ms) for n in numbers]
             starts = {each.partition: each.offset for each in consumer.offsets_for_times(asked, timeout=ASK_S)}
-        self.logs = {n: Log(firsts[n], starts[n]) for n in numbers}
+        self.logs = {n: Log(*bounds[n], starts[n]) for n in numbers}
         # Where no record is of that time or later, the offset found is OFFSET_END.
         consumer.incremental_assign([TopicPartition(self._topic, n, starts[n]) for n in numbers])
         return set(numbers)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from headrace.replay.core.history import HistoryError
+from headrace.replay.core.history import DamagedError, HistoryError
 from headrace.replay.sources.folder import HistoryFolder
 from headrace.replay.sources.kafka_range import OFFSET_HEADER, TIMESTAMP_HEADER
 from headrace.schemas.bus.clients import admin_client, producer_options
@@ -36,12 +36,15 @@ class Restorer:
     def restore(self, folder: Path) -> Mapping[str, int]:
         """Publish everything; gives how many records each role got.
 
+        Nothing is published before every file has been read to its end. The team's own topics are not ours to fill.
+
         Raises:
-            HistoryError: a topic is missing or has fewer partitions than the history, or the broker did not take all.
+            HistoryError: a topic is missing or has fewer partitions than the history, a file is missing or damaged, or
+                the broker did not take all.
         """
         history = HistoryFolder(folder)
         held = [role for role in ROLES if history.places(role)]
-        problems = [*self._problems(history, held)]
+        problems = [*self._problems(history, held), *self._damaged(history, held)]
         if problems:
             raise HistoryError("; ".join(problems))
         producer = Producer(producer_options(self._kafka))
@@ -68,7 +71,22 @@ class Restorer:
             if found is None or found.error is not None:
                 problems.append(f"no topic {topic.name}: run `headrace topics apply`")
             elif len(found.partitions) < most:
-                problems.append(f"{topic.name} has {len(found.partitions)} partitions; the history has {most}")
+                problems.append(
+                    f"{topic.name} has {len(found.partitions)} partitions; the history has {most}: "
+                    "import under a prefix that is new, whose topics `headrace topics apply` made with "
+                    f"topics.partitions={history.manifest.topics.partitions}"
+                )
+        return problems
+
+    def _damaged(self, history: HistoryFolder, held: Sequence[str]) -> list[str]:
+        problems: list[str] = []
+        for place in [place for role in held for place in history.places(role)]:
+            self._told(f"reading {place[0]}", 0)
+            try:
+                for _ in history.read_batches(place):
+                    pass
+            except DamagedError as error:
+                problems.append(str(error))
         return problems
 
     def _put(self, producer: Producer, topic: str, record: RawRecord) -> None:
