@@ -3,7 +3,8 @@
     python tests/bench/bench_streams.py [--brokers embedded,apache] [--signals 40000] [--engines 500]
 
 One bare loop does the same fold; the other is what is usually written: fastavro, and a smoothed mean per engine and
-metric, written back. Bars: the worker at BAR signals a second, recovery of 5,000 engines in RECOVERY_BAR_S.
+metric, written back. Bars: the worker at BAR signals a second, a refusal below the cost of a signal, recovery of 5,000
+engines in RECOVERY_BAR_S.
 
 A signal is one engine over one second: TTFT, TBOT and E2E histograms of some forty observations, and a status. The rate
 of a run is its signals over the time from its first to its last state in the compacted topic, broker included. Beside
@@ -44,7 +45,7 @@ from headrace.schemas.histogram import pack
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.signals import Distribution, EngineSignals, EngineStatus, Health, Metric, Vantage
 from headrace.schemas.state import EngineState
-from headrace.schemas.topics import FLEET, SIGNALS_ENGINE, STATE_ENGINE, TopicSettings
+from headrace.schemas.topics import DEAD_LETTERS, FLEET, SIGNALS_ENGINE, STATE_ENGINE, TopicSettings
 from headrace.streams.core.keyed import KINDS, KeyedFold
 from headrace.streams.core.offline import run_offline
 from headrace.streams.core.partitioner import partition_of
@@ -151,9 +152,32 @@ def worker_rate(bus: Bus, kind: str, count: int, engines: int) -> None:
             status = Path(f"/proc/{worker.process.pid}/status").read_text().splitlines()
             memory = next(line.split()[1] for line in status if line.startswith("VmHWM"))
             row(kind, "headrace streams", count, took, used, f"peak {int(memory) // 1024} MB")
+            refusals(bus, kind, worker, count)
             latency(bus, kind, engines)
         finally:
             worker.kill()
+
+
+def refusals(bus: Bus, kind: str, worker: Worker, count: int) -> None:
+    """A producer whose records are all malformed: each must cost less than a good one, or its flood stops the fold."""
+    producer, dice = Producer(producer_options(bus.kafka)), np.random.default_rng(3)
+    before = processor_s(worker.process.pid)
+    for _ in range(count):
+        while True:
+            try:
+                producer.produce(bus.name(SIGNALS_ENGINE), key=b"engine-0", value=dice.bytes(500))
+                break
+            except BufferError:
+                producer.poll(0.1)
+    assert producer.flush(60) == 0
+    reader, stamps = CompactedReader(bus.kafka, [bus.name(DEAD_LETTERS)]), list[int]()
+    deadline = time.monotonic() + 600
+    while len(stamps) < count:
+        assert time.monotonic() < deadline, f"{len(stamps)} of {count} refused"
+        stamps += [record.timestamp_ms for record in reader.poll(0.5)]
+    reader.close()
+    took = max(max(stamps) - min(stamps), 1) / 1_000
+    row(kind, "headrace streams, all malformed", count, took, processor_s(worker.process.pid) - before)
 
 
 def latency(bus: Bus, kind: str, engines: int, seconds: int = 8) -> None:
@@ -289,6 +313,8 @@ def main() -> None:
             ours = _cpu_us[f"{kind} headrace streams"]
             for peer in ("bare confluent-kafka, same fold", "bare confluent-kafka, fastavro, mean"):
                 print(f"{kind:10}processor time a signal, worker / {peer}: {ours / _cpu_us[f'{kind} {peer}']:.2f}")
+            refused = _cpu_us[f"{kind} headrace streams, all malformed"] / ours
+            print(f"{kind:10}processor time of a refusal / of a signal: {refused:.2f} (bar 1)")
             print(f"{kind:10}one core gives {1e6 / ours:,.0f} signals/s (bar {BAR:,})")
 
 

@@ -1,4 +1,4 @@
-"""Records to Kafka, each confirmed by the broker before anything that depends on it is acknowledged.
+"""States to Kafka, each confirmed by the broker before anything that depends on it is acknowledged.
 
 Faust's table buffers its changelog writes and its flush gives up after a tenth of a second, so neither says that a
 state is safe. Here every record's own delivery is awaited; what failed is sent again, whole, until it is delivered: a
@@ -24,10 +24,10 @@ TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 
 class Outgoing(NamedTuple):
-    """One record; `value` None is a tombstone, `partition` None lets the partitioner choose by the key."""
+    """One record; `value` None is a tombstone."""
 
     topic: str
-    partition: int | None
+    partition: int
     key: bytes
     value: bytes | None
 
@@ -43,17 +43,21 @@ async def deliver(producer: ProducerT, records: Sequence[Outgoing], log: Log) ->
         outcomes: list[object] = await asyncio.gather(*sent, return_exceptions=True)
         failed = [(record, o) for record, o in zip(waiting, outcomes, strict=True) if isinstance(o, Exception)]
         for record, error in failed:
-            if _is_too_large(error):
-                size = len(record.value or b"")
-                log.error("record is larger than its topic takes: given up", topic=record.topic, bytes=size)
-        failed = [(record, error) for record, error in failed if not _is_too_large(error)]
+            if is_too_large(error):
+                say_given_up(log, record.topic, record.value)
+        failed = [(record, error) for record, error in failed if not is_too_large(error)]
         waiting = [record for record, _ in failed]
         if failed:
             log.warning("records not delivered, sending again", records=len(failed), error=repr(failed[0][1]))
             await asyncio.sleep(RETRY_S)
 
 
-def _is_too_large(error: BaseException | None) -> bool:
+def say_given_up(log: Log, topic: str, value: bytes | None) -> None:
+    """Say that a record is left out: its topic takes none of its size."""
+    log.error("record is larger than its topic takes: given up", topic=topic, bytes=len(value or b""))
+
+
+def is_too_large(error: BaseException | None) -> bool:
     """Say whether a failure, or what Faust made it of, is one of size."""
     while error is not None and not isinstance(error, TOO_LARGE):
         error = error.__cause__ or error.__context__

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from faust.types import AppT
 
-from headrace.schemas.codec import decode, encode
+from headrace.schemas.codec import decode
 from headrace.schemas.dead_letters import DeadLetter, Rejected
 from headrace.schemas.metric_table import Counts
 from headrace.schemas.raw import RawRecord
@@ -30,7 +30,7 @@ from headrace.streams.delivery import Outgoing, deliver
 from headrace.streams.fleet_watch import FleetWatch
 from headrace.streams.lease import Lease
 from headrace.streams.metrics import count_batch
-from headrace.streams.ports import Log, RecoveredTable
+from headrace.streams.ports import Letters, Log, RecoveredTable
 from headrace.streams.progress import Progress
 from headrace.streams.seek_back import of_another_log, start_offset
 
@@ -51,7 +51,8 @@ class FoldTask:
         table: RecoveredTable,
         *,
         role: str,
-        topics: tuple[str, str, str],
+        topics: tuple[str, str],
+        letters: Letters,
         batches: Batches[tuple[int, RawRecord]],
         wait_s: float,
         fleet: FleetWatch | None,
@@ -65,7 +66,8 @@ class FoldTask:
         self._fold = fold
         self._table = table
         self._role = role
-        self._signals, self._state, self._dead_letters = topics
+        self._signals, self._state = topics
+        self._letters = letters
         self._batches = batches
         self._wait_s = wait_s
         self._fleet = fleet
@@ -152,9 +154,9 @@ class FoldTask:
         outgoing = [Outgoing(self._state, partition_of(key, partitions), key, value) for key, value in written]
         self._table.data.update(folded.states)
         rejected = [letter for letter in folded.rejected if not self._is_said(letter)]
-        outgoing += [_refused(self._dead_letters, letter) for letter in rejected]
         self._lease.look()
         await deliver(self._app.producer, outgoing, self._log)
+        await self._letters.deliver(rejected)
         next_offsets = {record.partition: record.offset + 1 for record in records}
         cast("Any", self._app.consumer).done(self._signals, next_offsets)
         self._progress.processed(self._signals, next_offsets, folded)
@@ -238,7 +240,3 @@ def raw_record(record: Any) -> RawRecord:  # noqa: ANN401 - aiokafka ships no ty
         record.value,
         tuple((name, value or b"") for name, value in record.headers),
     )
-
-
-def _refused(topic: str, letter: DeadLetter) -> Outgoing:
-    return Outgoing(topic, None, letter.key, encode(letter))

@@ -1,9 +1,10 @@
 """What the worker needs from outside it."""
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from headrace.schemas.dead_letters import DeadLetter
 from headrace.schemas.metric_table import Counts, NoCounts
 
 
@@ -46,4 +47,12 @@ class RecoveredTable(Protocol):
     @property
     def places(self) -> Mapping[bytes, int]:
         """Give the changelog's offsets, of deleted states too."""
+        ...
+
+
+class Letters(Protocol):
+    """Where the refused signals go."""
+
+    async def deliver(self, letters: Sequence[DeadLetter], /) -> None:
+        """Return once all of them are safe, or given up for their size, which is said."""
         ...

@@ -197,6 +197,7 @@ class _Worker:
     def _fold(self, app: "AppT", role: str, fleet: FleetWatch | None, registry: SchemaSource | None) -> "FoldTask":
         from headrace.streams.app import state_table, subscribe  # noqa: PLC0415 - as above
         from headrace.streams.fold_task import FoldTask  # noqa: PLC0415 - as above
+        from headrace.streams.letters import KafkaLetters  # noqa: PLC0415 - as above
 
         signals: Topic = self._table[role]
         state: Topic = self._table[STATE_OF[role]]
@@ -205,7 +206,8 @@ class _Worker:
             KeyedFold(KINDS[role], self._settings, self._partitions[role], registry),
             state_table(app, state, self._partitions[role]),
             role=role,
-            topics=(signals.name, state.name, self._table[DEAD_LETTERS].name),
+            topics=(signals.name, state.name),
+            letters=KafkaLetters(app, self._table[DEAD_LETTERS].name, self._log),
             batches=Batches(self._settings.batch_max),
             wait_s=self._settings.batch_wait_ms / 1000,
             fleet=fleet,

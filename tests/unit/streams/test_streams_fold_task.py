@@ -1,13 +1,14 @@
 """The live fold of one topic, with a table, a consumer and a producer of the test's own."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from headrace.schemas.codec import decode, encode, must
+from headrace.schemas.dead_letters import DeadLetter
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.signals import Demand
 from headrace.schemas.state import DemandState
@@ -41,6 +42,7 @@ class Kafka:
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, bytes, bytes | None]] = []
+        self.letters: list[list[int]] = []
         self.committable: dict[int, int] = {}
 
     async def send(self, topic: str, key: bytes, value: bytes | None, *_: object) -> "asyncio.Future[None]":
@@ -48,6 +50,9 @@ class Kafka:
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         answer.set_result(None)
         return answer
+
+    async def deliver(self, letters: Sequence[DeadLetter]) -> None:
+        self.letters.append([letter.offset for letter in letters])
 
     def done(self, _: str, next_offsets: Mapping[int, int]) -> None:
         self.committable.update(next_offsets)
@@ -82,7 +87,10 @@ def states(*folded: tuple[str, int]) -> dict[bytes, bytes]:
 
 
 def task_of(kafka: Kafka, table: Table, said: Said) -> FoldTask:
-    log_offsets: Any = SimpleNamespace(first_from=lambda _, offset: offset)
+    def first_from(_: object, offset: int) -> int:
+        return offset
+
+    log_offsets: Any = SimpleNamespace(first_from=first_from)
     continuity = Continuity(log_offsets)
     continuity.begin({("signals", 0): 0})
     app: Any = SimpleNamespace(consumer=kafka, producer=kafka, consumer_generation_id=1)
@@ -91,7 +99,8 @@ def task_of(kafka: Kafka, table: Table, said: Said) -> FoldTask:
         KeyedFold(KINDS[SIGNALS_DEMAND], SETTINGS, 2),
         table,
         role=SIGNALS_DEMAND,
-        topics=("signals", "state", "dead"),
+        topics=("signals", "state"),
+        letters=kafka,
         batches=Batches(100),
         wait_s=0.0,
         fleet=None,
@@ -170,7 +179,20 @@ def test_refused_signals_that_are_read_again_are_not_written_to_the_dead_letters
         await folded(task, [record(ROUTES[0], 0, offered=-1), record(ROUTES[0], 1, offered=-2)])
 
     asyncio.run(run())
-    assert [topic for topic, _, _ in kafka.sent] == ["dead"]
+    assert (kafka.sent, kafka.letters) == ([], [[1]])
+
+
+def test_all_that_a_batch_refuses_is_handed_over_at_once_and_its_offsets_are_done_behind_it() -> None:
+    kafka, said = Kafka(), Said()
+
+    async def run() -> None:
+        task = task_of(kafka, Table({}, []), said)
+        task.recovered({0: 0}, {})
+        await folded(task, [record(ROUTES[0], offset, offered=-1) for offset in range(80)])
+
+    asyncio.run(run())
+    assert [len(letters) for letters in kafka.letters] == [80]
+    assert kafka.committable == {0: 80}
 
 
 @pytest.mark.parametrize(("end", "left"), [(4, 0), (9, 0), (10, 2)])
