@@ -135,9 +135,6 @@ class Cursor:
             # No item ends anywhere: every one of these bodies was cut off inside its array.
             self.sound[of] = False
             return np.zeros(len(of), dtype=np.int64), np.zeros(len(of), dtype=np.int64)
-        if not len(ends):
-            self.sound[of] = False
-            return np.zeros(len(of), dtype=np.int64), np.zeros(len(of), dtype=np.int64)
         rank = np.searchsorted(ends, first)
         last = rank + count - 1
         broken = last >= len(ends)
