@@ -3,9 +3,10 @@
 Each by itself is the only thing wrong with a system that is otherwise healthy.
 """
 
+from doctor_faults_load import LOAD
 from doctor_faults_signals import SIGNALS
 from doctor_faults_topics import TOPICS
 from doctor_faults_weights import WRITTEN
 from doctor_planted import Planted
 
-PLANTED: tuple[Planted, ...] = (*TOPICS, *SIGNALS, *WRITTEN)
+PLANTED: tuple[Planted, ...] = (*TOPICS, *SIGNALS, *WRITTEN, *LOAD)

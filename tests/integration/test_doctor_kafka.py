@@ -32,7 +32,7 @@ from telemetry_inputs import records
 
 pytestmark = pytest.mark.embedded
 
-ALONE = ("fleet", "workers", "capacity")
+ALONE = ("fleet", "workers", "capacity", "load")
 """Checks of which a fault leaves others nothing to judge, or makes what they find worse."""
 SAME_STATES = ("units", "coverage", "engines", "watermark")
 SAME_TICKS = ("rung", "writers", "settings", "snapshot")

@@ -34,6 +34,18 @@ def sidecar(picture: Picture, engine_id: str) -> str:
     return f"headrace signals publish --url {url} --engine-id {engine_id} --preset vllm_v1"
 
 
+def explain(picture: Picture, engine_id: str) -> str:
+    """Give the command that says why an engine gets what it gets, of a cluster that sends it the most."""
+    sent = {
+        (target.weight_ppm * route.demand_rps, route.cluster)
+        for route in picture.routes.values()
+        for target in route.targets
+        if target.engine_id == engine_id
+    }
+    clusters = sent or {(0.0, route.cluster) for route in picture.routes.values()}
+    return f"headrace explain {max(clusters)[1]} {engine_id}" if clusters else "headrace tail --explain --no-follow"
+
+
 def why(picture: Picture, cluster: str, site: str) -> str:
     """Give the command that says what a cluster sends to a site, by an engine there."""
     there = sorted(

@@ -11,6 +11,7 @@ from enum import StrEnum
 from headrace.schemas.check_signals import Signal
 from headrace.schemas.dead_letters import DeadLetter, RejectReason
 from headrace.schemas.decisions import SolveRecord
+from headrace.schemas.ids import RouteKey
 from headrace.schemas.topics import Topic, TopicSettings, topic_table
 from headrace.schemas.weights import RouteWeights, SnapshotCommit
 from headrace.solver.core.inputs.state_view import StateView
@@ -143,6 +144,15 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class Planned:
+    """What a snapshot planned for on one route: told of a route only when it changes."""
+
+    version: int
+    route: RouteKey
+    demand_rps: float
+
+
+@dataclass(frozen=True, slots=True)
 class Letter:
     """A dead letter with the time of its refusal."""
 
@@ -192,6 +202,8 @@ class Picture:
         signals: the newest ones, and some of `LOOK_BACK_MS` ago.
         written: the newest records of the weights topic, in their order.
         commit: the newest commit.
+        commit_before: the oldest one of the last minutes.
+        planned: what snapshots of the last minutes planned for, in their order.
         routes: the newest record of each route.
         decisions: the newest, in their order.
         settings_text: what the solver itself runs with, as its newest keyframe says.
@@ -215,6 +227,8 @@ class Picture:
     signals: tuple[Heard, ...] | None = None
     written: tuple[Written, ...] | None = None
     commit: SnapshotCommit | None = None
+    commit_before: SnapshotCommit | None = None
+    planned: tuple[Planned, ...] = ()
     routes: Mapping[bytes, RouteWeights] = field(default_factory=dict[bytes, RouteWeights])
     decisions: tuple[SolveRecord, ...] | None = None
     settings_text: str | None = None

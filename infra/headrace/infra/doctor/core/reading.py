@@ -7,7 +7,7 @@ topic. `earlier` records are of a while ago: they tell who was heard then, and c
 from collections import Counter
 from collections.abc import Mapping
 
-from headrace.infra.doctor.core.picture import Heard, Letter, Place, RefusedRecord, Written
+from headrace.infra.doctor.core.picture import Heard, Letter, Place, Planned, RefusedRecord, Written
 from headrace.schemas.check_signals import check_signal
 from headrace.schemas.check_snapshot import check_route
 from headrace.schemas.codec import SchemaSource, decode
@@ -46,6 +46,8 @@ class Reading:
         self.signals: list[Heard] = []
         self.written: list[Written] = []
         self.commit: SnapshotCommit | None = None
+        self.commit_before: SnapshotCommit | None = None
+        self.planned: list[Planned] = []
         self.routes: dict[bytes, RouteWeights] = {}
         self.decisions: list[SolveRecord] = []
         self.settings_text: str | None = None
@@ -112,6 +114,10 @@ class Reading:
         is_commit = isinstance(found, SnapshotCommit)
         self.written.append(Written(record.offset, record.timestamp_ms, found.epoch, found.version, is_commit))
         newest = self.commit
+        if isinstance(found, RouteWeights):
+            self.planned.append(Planned(found.version, found.route, found.demand_rps))
+        elif self.commit_before is None:
+            self.commit_before = found
         if isinstance(found, SnapshotCommit) and (
             newest is None or (found.epoch, found.version) >= (newest.epoch, newest.version)
         ):

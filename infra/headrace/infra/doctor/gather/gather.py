@@ -127,6 +127,8 @@ def with_reading(picture: Picture, reading: Reading) -> Picture:
         signals=tuple(reading.signals),
         written=tuple(reading.written),
         commit=reading.commit,
+        commit_before=reading.commit_before,
+        planned=tuple(reading.planned),
         routes=dict(reading.routes),
         decisions=tuple(reading.decisions),
         settings_text=reading.settings_text,

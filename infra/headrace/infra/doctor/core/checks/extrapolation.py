@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from headrace.infra.doctor.core.contract import Finding, warning
 from headrace.infra.doctor.core.mending import REFIT
+from headrace.infra.doctor.core.overload import load_of
 from headrace.infra.doctor.core.picture import Picture
 from headrace.infra.doctor.core.words import count, some
-from headrace.schemas.fleet import EngineSpec, LatencyProfile
 
 FOLLOWS_FROM = ("brokers", "units", "profiles")
 
@@ -22,7 +22,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 -
     for profile in picture.view.profiles.values():
         engines = [spec for spec in picture.view.specs.values() if spec.profile_id == profile.profile_id]
         loads = {
-            spec.engine_id: load for spec in engines for load in [_load(picture, spec, profile)] if load is not None
+            spec.engine_id: load for spec in engines for load in [load_of(picture, spec, profile)] if load is not None
         }
         beyond = {name: load for name, load in loads.items() if load > profile.measured_to_load + SLACK}
         if not engines or not (beyond or profile.measured_to_load < LEAST_MEASURED):
@@ -46,19 +46,3 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 -
             value=round(max(beyond.values()), 3) if beyond else profile.measured_to_load,
             bound=profile.measured_to_load if beyond else LEAST_MEASURED,
         )
-
-
-def _load(picture: Picture, spec: EngineSpec, profile: LatencyProfile) -> float | None:
-    """Give the share of its capacity that an engine is planned with, else finishes; None where neither is known."""
-    planned = [
-        target.utilisation
-        for route in picture.routes.values()
-        for target in route.targets
-        if target.engine_id == spec.engine_id and target.utilisation is not None and target.weight_ppm
-    ]
-    if planned:
-        return max(planned)
-    state = None if picture.view is None else picture.view.engines.get(spec.key)
-    if state is None or state.finished_rps is None or not state.replicas_ready:
-        return None
-    return state.finished_rps / (state.replicas_ready * (spec.capacity_rps_per_replica or profile.capacity_rps))

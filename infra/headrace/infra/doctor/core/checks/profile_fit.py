@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 from headrace.infra.doctor.core.contract import Finding, warning
-from headrace.infra.doctor.core.mending import REFIT
+from headrace.infra.doctor.core.mending import REFIT, explain
+from headrace.infra.doctor.core.overload import is_overloaded
 from headrace.infra.doctor.core.picture import Picture
-from headrace.infra.doctor.core.words import some
-from headrace.schemas.weights import PPM
+from headrace.infra.doctor.core.words import duration, some
+from headrace.schemas.weights import PPM, SnapshotCommit
 
-FOLLOWS_FROM = ("brokers", "units")
+FOLLOWS_FROM = ("brokers", "units", "load")
 
 MOST_ERROR = 0.25
 """Relative error of a profile's worst tenth (p90), of the end-to-end time."""
@@ -43,6 +44,8 @@ def _trimmed(picture: Picture) -> Iterator[Finding]:
     if picture.commit is None or bound <= 1.0:
         return
     ids = {spec.engine_id for spec in picture.view.specs.values()} if picture.view is not None else set[str]()
+    # One with a queue is slow by its queue: the check `load` tells of it.
+    ids = {name for name in ids if not is_overloaded(picture, name)}
     at_bound = {
         each.engine_id: each.trim_ppm / PPM
         for each in picture.commit.remembered
@@ -51,12 +54,28 @@ def _trimmed(picture: Picture) -> Iterator[Finding]:
     if not at_bound:
         return
     first = min(at_bound)
+    others = sorted(at_bound.keys() - {first})
+    so_are = f"; so {'is' if len(others) == 1 else 'are'} {some(others)}" if others else ""
+    before = picture.commit_before
+    was = 1.0 if before is None else _trim(before, first)
+    has_changed = before is not None and before.version < picture.commit.version and 1.01 / bound < was < 0.99 * bound
+    ago = "" if before is None or not has_changed else f"{duration(picture.commit.tick_ms - before.tick_ms)} ago"
     yield warning(
         first if len(at_bound) == 1 else "trim",
         f"{first} is {at_bound[first]:.2f} times as slow as its profile says, which is solver.trim_bound ({bound:g}); "
-        f"so are {len(at_bound)}: {some(at_bound)}",
-        "its profile is of other hardware, another model or another version of the engine, and is corrected no further",
-        *REFIT,
+        f"{was:.2f} times {ago}{so_are}"
+        if has_changed
+        else f"{first} is {at_bound[first]:.2f} times as slow as its profile says, which is solver.trim_bound "
+        f"({bound:g}){so_are}",
+        "its profile fitted: the engine has changed (throttled, shared, another load), and it is corrected no further"
+        if has_changed
+        else "its profile is of other hardware, another model or another version of the engine, and is corrected no "
+        "further",
+        *((explain(picture, first),) if has_changed else REFIT),
         value=at_bound[first],
         bound=bound,
     )
+
+
+def _trim(commit: SnapshotCommit, engine_id: str) -> float:
+    return next((each.trim_ppm / PPM for each in commit.remembered if each.engine_id == engine_id), 1.0)

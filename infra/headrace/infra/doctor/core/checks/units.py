@@ -1,13 +1,15 @@
 """Numbers are of the unit that they should be: nothing is a thousand times too large or too small."""
 
 from collections.abc import Iterator
+from statistics import median
 
 from headrace.infra.doctor.core.contract import Finding, fault
 from headrace.infra.doctor.core.mending import REFIT, how_to_publish, why
+from headrace.infra.doctor.core.overload import is_overloaded
 from headrace.infra.doctor.core.picture import Picture
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
 from headrace.schemas.signals import Metric
-from headrace.schemas.state import EngineState
+from headrace.schemas.state import EngineState, LatencyState
 from headrace.solver.core.inputs.state_view import StateView
 from headrace.streams.core.mapping.reading import Field
 from headrace.streams.core.trial.trial import PLAUSIBLE_S
@@ -15,7 +17,10 @@ from headrace.streams.core.trial.trial import PLAUSIBLE_S
 FOLLOWS_FROM = ("brokers",)
 
 FAR = 100.0
-"""So many times more or less than expected is no load and no hardware: it is a unit."""
+"""So many times more or less than a fixed number that somebody states is no hardware."""
+_FACTORS = (1e3, 1e-3, 1e6, 1e-6)
+NEAR = 2.0
+"""A wrong unit is off by one of these factors, this much more or less; by 100 times, an engine is slow."""
 RTT_S = (5e-6, 3.0)
 _OF = {Metric.TTFT: Field.TTFT, Metric.TBOT: Field.TBOT, Metric.E2E: Field.E2E, Metric.QUEUE: Field.QUEUE}
 
@@ -44,28 +49,57 @@ def _latencies(picture: Picture, state: EngineState, profile: LatencyProfile | N
         if each.mean_s is None or each.mean_s <= 0.0 or field is None:
             continue
         low, high = PLAUSIBLE_S[field]
-        expected = _profiled(profile, each.metric)
-        if expected is not None:
-            # Before a queue grows without bound the first token waits at most for other requests, not for minutes.
-            low, high = max(low, expected[0] / FAR), min(high, expected[1] * FAR)
-        if low <= each.mean_s <= high:
+        expected = _profiled(profile, each.metric) or _of_others(picture, state, each)
+        off = None if expected is None else unit_factor(each.mean_s, *expected)
+        if off is None and low <= each.mean_s <= high:
             continue
-        name = each.metric.lower()
-        unit = "milliseconds where seconds are meant" if each.mean_s > high else "seconds where milliseconds were meant"
+        if each.mean_s > low and each.metric is not Metric.TBOT and is_overloaded(picture, state.engine_id):
+            continue  # a queue is as long as it is; the check `load` tells of it
+        name, bound = each.metric.lower(), high if each.mean_s > high else low
+        is_high = each.mean_s > (high if off is None or expected is None else expected[1])
+        unit = "milliseconds where seconds are meant" if is_high else "seconds where milliseconds were meant"
+        beside = (
+            f"{low:g} to {high:g} s is plausible"
+            if off is None or expected is None
+            else f"{off:g} times the {expected[0]:g} to {expected[1]:g} s of its profile or of its like"
+        )
         yield fault(
             state.engine_id,
-            f"{state.engine_id}: {name} of {each.model} is {each.mean_s:g} s; {low:g} to {high:g} s is plausible",
+            f"{state.engine_id}: {name} of {each.model} is {each.mean_s:g} s; {beside}",
             f"most likely {unit}: the unit in its mapping (fields.{name}, unit) or in its publisher is wrong, and the "
             "solver takes it for an outlier, or trims its profile",
             *how_to_publish(picture, state.engine_id),
             value=each.mean_s,
-            bound=high if each.mean_s > high else low,
+            bound=bound if off is None or expected is None else expected[1],
         )
+
+
+def unit_factor(value: float, low: float, high: float) -> float | None:
+    """Give by which factor of units a value is off what is expected of it; None where by none: it is a slow one."""
+    for factor in _FACTORS:
+        if factor * low / NEAR <= value <= factor * high * NEAR and not low / NEAR <= value <= high * NEAR:
+            return factor
+    return None
 
 
 def _profiled(profile: LatencyProfile | None, metric: Metric) -> tuple[float, float] | None:
     curve = () if profile is None else {Metric.TTFT: profile.ttft_s, Metric.TBOT: profile.tbot_s}.get(metric, ())
     return (min(curve), max(curve)) if curve and min(curve) > 0.0 else None
+
+
+def _of_others(picture: Picture, state: EngineState, of: LatencyState) -> tuple[float, float] | None:
+    """Give what other engines say of the same; None where none does."""
+    view = picture.view
+    told = [
+        each.mean_s
+        for other in (view.engines.values() if view is not None else ())
+        for each in other.latencies
+        if other.engine_id != state.engine_id
+        and (each.model, each.metric) == (of.model, of.metric)
+        and each.mean_s is not None
+        and each.mean_s > 0.0
+    ]
+    return (median(told), median(told)) if told else None
 
 
 def _capacity(spec: EngineSpec, profile: LatencyProfile) -> Iterator[Finding]:
