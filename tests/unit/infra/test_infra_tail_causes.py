@@ -7,7 +7,7 @@ import pytest
 from fleet_inputs import NEAREST, fixed_snapshot
 from headrace.infra.weights_tail.causes import cause_of, counted_rps
 from headrace.infra.weights_tail.route_move import RouteMove, move_words, route_move
-from headrace.schemas.weights import Protected, Snapshot
+from headrace.schemas.weights import Excluded, Protected, Reason, Snapshot
 
 MOVED = {**NEAREST, "cluster-b": {"engine-b": 340_000, "engine-c": 660_000}}
 
@@ -51,7 +51,7 @@ def test_many_small_parts_are_counted_but_not_all_named() -> None:
 def test_the_greatest_change_of_an_engine_of_the_move_is_its_cause() -> None:
     before = fixed_snapshot(NEAREST)
     after = with_protection(
-        with_demand(fixed_snapshot(MOVED, 2), "cluster-b", 140.0),
+        with_demand(fixed_snapshot(MOVED, 2), "cluster-b", 120.0),
         Protected("engine-b", "backlog", 0.8, "35 stand in line"),
         Protected("engine-b", "outlier", 0.5, "3.0 times as slow as its peers"),
     )
@@ -120,3 +120,58 @@ def test_what_still_holds_back_an_engine_that_loses_is_the_cause_where_nothing_i
     before, after = (with_protection(fixed_snapshot(w, v), acting) for w, v in ((NEAREST, 1), (MOVED, 2)))
     assert cause_of(of_b(before, after), before, after) == "engine-b: 215 stand in line (backlog)"
     assert "backlog" not in cause_of(of_b(after, before), after, before)  # it gains: that is not what it is for
+
+
+def test_a_trim_that_makes_an_engine_faster_or_ends_is_no_cause_of_its_losing_what_it_counts_or_who_is_out_is() -> None:
+    # Four replicas of engine-b become one while it is measured faster than its profile.
+    def at(utilisation: float, version: int, shed: float) -> Snapshot:
+        made = fixed_snapshot({**NEAREST, "cluster-b": {"engine-b": 1_000_000}}, version)
+        b = made.routes[1]
+        b = replace(b, shed_ratio=shed, targets=(replace(b.targets[0], utilisation=utilisation),))
+        return Snapshot(made.commit, (made.routes[0], b, made.routes[2]))
+
+    faster = Protected("engine-b", "trim", 0.8, "measured 20 % faster than its profile")
+    before, after = at(0.9, 1, 0.0), with_protection(at(1.0, 2, 0.7), faster)
+    assert cause_of(of_b(before, after), before, after) == "engine-b counts 30 RPS of capacity, 111 before"
+    # That it is over makes the engine slower, so it might be why; but demand is counted, and that is not.
+    old, surged = with_protection(at(0.9, 1, 0.0), faster), with_demand(at(0.9, 2, 0.3), "cluster-b", 140.0)
+    assert cause_of(of_b(old, surged), old, surged) == "cluster-b asks for 140.0 RPS of llama-3.1-8b, 100.0 before"
+
+
+def test_of_trims_only_one_that_points_the_way_of_the_move_is_told() -> None:
+    slow, fast = (Protected("engine-b", "trim", f, "measured so at its load") for f in (1.3, 0.7))
+    before = fixed_snapshot(NEAREST)
+    slower, faster = (with_protection(fixed_snapshot(MOVED, 2), p) for p in (slow, fast))
+    assert cause_of(of_b(before, slower), before, slower) == "engine-b: measured so at its load (trim)"
+    assert "trim" not in cause_of(of_b(before, faster), before, faster)
+    # Nor does one that stands, and makes it faster, hold it back.
+    old = with_protection(before, fast)
+    assert "trim" not in cause_of(of_b(old, faster), old, faster)
+    # A trim that slowed it is over: why it gains, not why it would lose.
+    slowed, plain = with_protection(fixed_snapshot(MOVED), slow), fixed_snapshot(NEAREST, 2)
+    assert cause_of(of_b(slowed, plain), slowed, plain) == "engine-b: as fast as its profile says again (trim)"
+    slow_before = with_protection(before, slow)
+    gone = fixed_snapshot(MOVED, 2)
+    assert "trim" not in cause_of(of_b(slow_before, gone), slow_before, gone)
+
+
+def test_an_engine_that_is_out_is_why_another_is_shed_and_less_demand_is_not() -> None:
+    before = fixed_snapshot({**NEAREST, "cluster-b": {"engine-b": 1_000_000}})
+    shed = fixed_snapshot({**NEAREST, "cluster-a": {"engine-b": 1_000_000}, "cluster-b": {"engine-b": 1_000_000}}, 2)
+    out = (Excluded("engine-a", Reason.STALE, "silent for 15 s"),)
+    a, b, c = shed.routes
+    after = Snapshot(shed.commit, (replace(a, excluded=out), replace(b, shed_ratio=0.46, excluded=out), c))
+    after = with_demand(with_demand(after, "cluster-b", 60.0), "cluster-c", 20.0)
+    assert cause_of(of_b(before, after), before, after) == "engine-a is out: STALE, silent for 15 s"
+    # The other way round more demand is no reason to shed less.
+    assert cause_of(of_b(after, before), after, before) == "engine-a is back"
+
+
+def test_what_set_a_route_moving_is_still_why_where_nothing_new_came() -> None:
+    first = fixed_snapshot(NEAREST)
+    second = with_demand(
+        fixed_snapshot({**NEAREST, "cluster-b": {"engine-b": 500_000, "engine-c": 500_000}}, 2), "cluster-b", 150.0
+    )
+    third = with_demand(fixed_snapshot(MOVED, 3), "cluster-b", 150.0)
+    assert "asks for" not in cause_of(of_b(second, third), second, third)
+    assert cause_of(of_b(second, third), second, third, first).startswith("cluster-b asks for 150.0 RPS")

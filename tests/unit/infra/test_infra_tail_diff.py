@@ -7,11 +7,11 @@ from click.testing import CliRunner
 
 from headrace.infra.cli import headrace
 from headrace.infra.weights_tail.decision_line import decision_line
-from headrace.infra.weights_tail.diff import Diff, DiffLine, Moved, Part
+from headrace.infra.weights_tail.diff import Diff, DiffLine, Moved, Part, StatusChange
 from headrace.infra.weights_tail.diff_lines import diff_lines
 from headrace.infra.weights_tail.fold import Shown
 from headrace.schemas.ids import RouteKey
-from headrace.schemas.weights import Protected, Snapshot
+from headrace.schemas.weights import PPM, Protected, Snapshot, SnapshotStatus
 from past_ticks import solved, three_regions
 from solver_ticks import Shares, snapshot_of, stamp
 
@@ -122,3 +122,39 @@ def test_where_the_causes_are_bounded_the_largest_moves_have_theirs_and_the_othe
     line = diff.offer(Shown(second, first))
     assert line is not None
     assert [(move.route, bool(move.cause)) for move in line.moves] == [(B, True), (A, False)]
+
+
+def test_a_version_moves_the_same_for_the_same_cause_wherever_the_tail_begins() -> None:
+    made: list[Snapshot] = []
+    for i, ppm in enumerate((900_000, 898_000, 896_000, 700_000, 600_000)):
+        shares: Shares = {A: {"e1": ppm, "e2": PPM - ppm}}
+        snapshot, _ = snapshot_of(shares, stamp(1, i + 1, 1_000 * i), made[-1] if made else None)
+        acting = (SLOW,) if i >= 3 else ()
+        made.append(Snapshot(replace(snapshot.commit, protections=acting), snapshot.routes))
+    told_by_start: list[list[DiffLine | None]] = []
+    for start in range(4):
+        diff = Diff(wanted)
+        for snapshot in made[:start]:
+            diff.skip(snapshot)
+        told_by_start.append([diff.offer(Shown(s, None)) for s in made[start:]][-2:])
+    assert all(lines == told_by_start[0] for lines in told_by_start)
+    fourth, fifth = told_by_start[0]
+    assert fourth is not None
+    assert fifth is not None
+    assert {m.cause for m in (*fourth.moves, *fifth.moves)} == {"e1: 3.0 times as slow as its peers (outlier)"}
+
+
+def test_a_change_of_status_is_told_with_its_reason_though_nothing_moves() -> None:
+    snapshot, _ = snapshot_of({A: {"e1": 1_000_000}}, stamp(1, 1, 0), None)
+    words = ("by hand", "telemetry lost", "telemetry lost", "by hand")
+    held = (SnapshotStatus.OPTIMAL, SnapshotStatus.HELD, SnapshotStatus.HELD, SnapshotStatus.OPTIMAL)
+    diff = Diff(wanted)
+    lines = [
+        diff.offer(Shown(Snapshot(replace(snapshot.commit, version=i, status=s, sentence=w), snapshot.routes), None))
+        for i, (s, w) in enumerate(zip(held, words, strict=True))
+    ]
+    assert [line is not None for line in lines] == [True, True, False, True]
+    assert lines[1] is not None
+    assert lines[1].status_change == StatusChange("OPTIMAL", "HELD", "telemetry lost")
+    assert lines[3] is not None
+    assert list(diff_lines(lines[3]))[1:] == ["  status HELD -> OPTIMAL: it is over: telemetry lost"]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from headrace.infra.weights_tail.printers import Printer
     from headrace.infra.weights_tail.since import Since
     from headrace.schemas.ids import RouteKey
+    from headrace.schemas.weights import Snapshot
 
 POLL_S = 0.2
 PATIENCE_MS = 5_000
@@ -107,7 +108,7 @@ def command(
         printer = _redacting_printer(config, wanted)
     else:
         printer = _printer(wanted, every=every, diff=diff or explain, explain=explain, as_json=as_json)
-    for event in _events(config, since, stop_on_signals(), follow=follow):
+    for event in _events(config, since, stop_on_signals(), printer.skip, follow=follow):
         if isinstance(event, Notice):
             _say(event.sentence)
             continue
@@ -184,7 +185,12 @@ def _show_dead_letters(
 
 
 def _events(
-    config: Config, since: "Since | None", stopped: "Callable[[], bool]", *, follow: bool
+    config: Config,
+    since: "Since | None",
+    stopped: "Callable[[], bool]",
+    passed: "Callable[[Snapshot], None]",
+    *,
+    follow: bool,
 ) -> "Iterator[Shown | Notice]":
     from headrace.infra.kafka_edge import require_topics
     from headrace.infra.weights_tail.fold import TailFold
@@ -204,7 +210,7 @@ def _events(
     patience_ms = max(PATIENCE_MS, 3 * config.solver.period_ms)
     waiting = Waiting(f"topic {topic} at {config.kafka.bootstrap_servers}", patience_ms, wall_clock_ms())
     reader = CompactedReader(config.kafka, [topic], on_error=waiting.complain, on_missing=not_there)
-    fold = TailFold(since)
+    fold = TailFold(since, passed)
     try:
         while not stopped():
             for record in reader.poll(POLL_S):

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headrace.infra.demo.movement import demand_rps, shed_rps
-from headrace.infra.weights_tail.causes import cause_of, counted_rps, out_of_all, protections_of
+from headrace.infra.weights_tail.causes import cause_of, counted_rps, ended_words, out_of_all, protections_of
 from headrace.infra.weights_tail.route_move import move_words, route_move
+from headrace.infra.weights_tail.told import Told
 from headrace.schemas.weights import Excluded, Snapshot
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Retelling:
     def __init__(self) -> None:
         self._out: dict[str, Excluded] = {}
         self._factors: dict[tuple[str, str], tuple[float, int]] = {}
-        self._routes: dict[RouteKey, Snapshot] = {}
+        self._routes: dict[RouteKey, Told] = {}
         self._sheds = False
         self._shed_ms = 0
 
@@ -71,21 +72,21 @@ class Retelling:
                 yield f"solver: {engine_id}: {now[key].sentence} ({protection}){left}"
             else:
                 del self._factors[key]
-                yield f"solver: {engine_id}: {protection} no longer holds it back"
+                yield f"solver: {ended_words(engine_id, protection)}"
 
     def _moves(self, snapshot: Snapshot, now_ms: int) -> Iterator[str]:
         for route in snapshot.routes:
             last = self._routes.get(route.route)
-            before = None if last is None else next(r for r in last.routes if r.route == route.route)
-            if last is None or before is None or before.demand_rps <= 0.0:
-                self._routes[route.route] = snapshot
+            if last is None or last.route.demand_rps <= 0.0:
+                self._routes[route.route] = Told(snapshot, route)
                 continue
-            if now_ms - last.commit.tick_ms < AGAIN_MS:
+            if now_ms - last.snapshot.commit.tick_ms < AGAIN_MS:
                 continue
-            move = route_move(before, route)
+            move = route_move(last.route, route)
             if round(move.share, 6) >= MOVED_FROM:
-                self._routes[route.route] = snapshot
-                yield f"{route.cluster} moves {move_words(move)}: {cause_of(move, last, snapshot)}"
+                self._routes[route.route] = last.moved(snapshot, route)
+                cause = cause_of(move, last.snapshot, snapshot, last.earlier(now_ms))
+                yield f"{route.cluster} moves {move_words(move)}: {cause}"
 
     def _shedding(self, snapshot: Snapshot, now_ms: int) -> Iterator[str]:
         shed = shed_rps(snapshot)

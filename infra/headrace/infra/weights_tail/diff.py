@@ -1,7 +1,10 @@
 """What `headrace tail --diff` tells of each snapshot: how much of whose traffic went where, and the likeliest cause.
 
 Held against what was last told of each route, as the table is (`moves`): many small steps are told once they add up. A
-move's cause is what else differs between the two snapshots (`causes`).
+move's cause is what else differs between the two snapshots (`causes`), or came while the route began to move.
+
+Snapshots from before the first one to tell are folded too (`skip`), so that a version moves the same, for the same
+cause, wherever a tail begins. A change of status is told with its reason, though nothing moves.
 """
 
 from collections.abc import Callable
@@ -11,8 +14,9 @@ from headrace.infra.weights_tail.causes import cause_of
 from headrace.infra.weights_tail.fold import Shown
 from headrace.infra.weights_tail.moves import MOVED_FROM_PPM
 from headrace.infra.weights_tail.route_move import RouteMove, route_move
+from headrace.infra.weights_tail.told import Told
 from headrace.schemas.ids import RouteKey, parse_route_key
-from headrace.schemas.weights import PPM, RouteWeights, Snapshot
+from headrace.schemas.weights import PPM, Snapshot, SnapshotCommit, SnapshotStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,17 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
+class StatusChange:
+    """The status before and now, and why: what made it hold, fall back, or, once it is over, had made it."""
+
+    before: str
+    after: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A snapshot by what moved up to it; the line of `headrace tail --diff --json`."""
+    """A snapshot by what moved up to it; the line of `headrace tail --diff --json`. `status_change` may be null."""
 
     version: int
     epoch: int
@@ -47,6 +60,17 @@ class DiffLine:
     moves: tuple[Moved, ...]
     added: tuple[str, ...]
     removed: tuple[str, ...]
+    status_change: StatusChange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What differs in a snapshot from what was told. A move comes with what it is held against."""
+
+    moves: tuple[tuple[RouteMove, Told], ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    status_change: StatusChange | None
 
 
 class Diff:
@@ -63,31 +87,22 @@ class Diff:
         self._wanted = wanted
         self._every = every
         self._causes = causes
-        self._told: dict[RouteKey, tuple[Snapshot, RouteWeights]] | None = None
+        self._told: dict[RouteKey, Told] | None = None
+        self._commit: SnapshotCommit | None = None
+        self._offered = False
+
+    def skip(self, snapshot: Snapshot) -> None:
+        """Take the next snapshot, of which nothing is to be told."""
+        self._fold(snapshot)
 
     def offer(self, shown: Shown) -> DiffLine | None:
-        """Take the next snapshot; gives what there is to tell of it. Of the first one, only that it is there."""
-        snapshot, first = shown.snapshot, self._told is None
-        told = self._told = {} if self._told is None else self._told
-        moves: list[tuple[RouteMove, Snapshot]] = []
-        added: list[str] = []
-        for route in snapshot.routes:
-            if not self._wanted(route.route):
-                continue
-            last = told.get(route.route)
-            if last is None:
-                added += [] if first else [str(route.route)]
-                told[route.route] = snapshot, route
-                continue
-            move = route_move(last[1], route)
-            if round(PPM * move.share) >= (1 if self._every else MOVED_FROM_PPM):
-                moves.append((move, last[0]))
-                told[route.route] = snapshot, route
-        removed = [key for key in shown.removed() if told.pop(parse_route_key(key.encode()), None) is not None]
-        if not (first or moves or added or removed or self._every):
+        """Take the next snapshot; gives what there is to tell of it. Of the first one, at least that it is there."""
+        snapshot, first = shown.snapshot, not self._offered
+        self._offered = True
+        found = self._fold(snapshot)
+        if not (first or found.moves or found.added or found.removed or found.status_change or self._every):
             return None
         commit = snapshot.commit
-        moves.sort(key=lambda found: (-found[0].rps, str(found[0].route)))
         return DiffLine(
             version=commit.version,
             epoch=commit.epoch,
@@ -95,12 +110,49 @@ class Diff:
             status=commit.status.value,
             sentence=commit.sentence,
             moves=tuple(
-                _moved(move, cause_of(move, before, snapshot) if self._causes is None or i < self._causes else "")
-                for i, (move, before) in enumerate(moves)
+                _moved(move, self._cause(move, last, snapshot) if self._causes is None or i < self._causes else "")
+                for i, (move, last) in enumerate(found.moves)
             ),
-            added=tuple(added),
-            removed=tuple(removed),
+            added=found.added,
+            removed=found.removed,
+            status_change=found.status_change,
         )
+
+    def _fold(self, snapshot: Snapshot) -> _Found:
+        first = self._told is None
+        told = self._told = {} if self._told is None else self._told
+        moves: list[tuple[RouteMove, Told]] = []
+        added: list[str] = []
+        for route in snapshot.routes:
+            if not self._wanted(route.route):
+                continue
+            last = told.get(route.route)
+            if last is None:
+                added += [] if first else [str(route.route)]
+                told[route.route] = Told(snapshot, route)
+                continue
+            move = route_move(last.route, route)
+            if round(PPM * move.share) >= (1 if self._every else MOVED_FROM_PPM):
+                moves.append((move, last))
+                told[route.route] = last.moved(snapshot, route)
+        gone = sorted(str(route) for route in told.keys() - {route.route for route in snapshot.routes})
+        for key in gone:
+            del told[parse_route_key(key.encode())]
+        moves.sort(key=lambda found: (-found[0].rps, str(found[0].route)))
+        last_commit, self._commit = self._commit, snapshot.commit
+        return _Found(tuple(moves), tuple(added), tuple(gone), _status_change(last_commit, snapshot.commit))
+
+    def _cause(self, move: RouteMove, last: Told, snapshot: Snapshot) -> str:
+        return cause_of(move, last.snapshot, snapshot, last.earlier(snapshot.commit.tick_ms))
+
+
+def _status_change(before: SnapshotCommit | None, after: SnapshotCommit) -> StatusChange | None:
+    if before is None or before.status is after.status:
+        return None
+    # Of a status that is over, what it was for; of one that begins, what it is for.
+    over = after.status is SnapshotStatus.OPTIMAL
+    sentence = f"it is over: {before.sentence}" if over else after.sentence
+    return StatusChange(before.status.value, after.status.value, sentence)
 
 
 def _moved(move: RouteMove, cause: str) -> Moved:

@@ -17,6 +17,9 @@ def diff_lines(told: DiffLine, snapshot: Snapshot | None = None) -> Iterator[str
     """Give the lines; where the snapshot is given, with the reasons that stand in it."""
     at = datetime.fromtimestamp(told.tick_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
     yield f"{at} version {told.version}, {told.status}: {told.sentence}"
+    if told.status_change is not None:
+        change = told.status_change
+        yield f"  status {change.before} -> {change.after}: {change.sentence}"
     for moved in told.moves[:MAX_ROUTES]:
         yield f"  {moved.route}: {move_words(_move(moved))}; {moved.cause}"
         if snapshot is not None:

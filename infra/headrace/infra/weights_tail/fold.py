@@ -7,6 +7,7 @@ Only what a data plane would install is shown: a set that cannot be proved is a 
 apart at the topic's beginning are not even that.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from headrace.infra.weights_tail.since import Since
@@ -43,10 +44,16 @@ class Notice:
 
 
 class TailFold:
-    """Folds the topic's records, in their order."""
+    """Folds the topic's records, in their order.
 
-    def __init__(self, since: Since | None) -> None:
+    Args:
+        since: where to begin; None is at the newest.
+        passed: takes the snapshots that come before that.
+    """
+
+    def __init__(self, since: Since | None, passed: Callable[[Snapshot], None] = lambda _: None) -> None:
         self._since = since
+        self._passed = passed
         self._assembler = SnapshotAssembler()
         self._shown: Snapshot | None = None
         self._at_end = False
@@ -55,7 +62,10 @@ class TailFold:
         """Take the next record."""
         outcome = self._assembler.offer(record)
         if isinstance(outcome, Assembled):
-            return self._show(outcome.snapshot) if self._is_wanted(outcome.snapshot) else None
+            if self._is_wanted(outcome.snapshot):
+                return self._show(outcome.snapshot)
+            self._passed(outcome.snapshot)
+            return None
         if isinstance(outcome, Refused) and self._at_end:
             return Notice(f"a snapshot was refused, as every reader would: {'; '.join(outcome.problems[:3])}")
         return None

@@ -15,6 +15,7 @@ from headrace.infra.weights_tail.moves import Changed, Moves, Still
 from headrace.infra.weights_tail.table import table
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.plain import to_plain
+from headrace.schemas.weights import Snapshot
 
 if TYPE_CHECKING:
     from headrace.infra.redaction.redact import Redaction  # what it redacts is the solver's: a plain tail does without
@@ -25,6 +26,10 @@ PIPED_WIDTH = 200
 
 class Printer(Protocol):
     """Prints snapshots in their order; `end` once there are no more."""
+
+    def skip(self, snapshot: Snapshot) -> None:
+        """Take a snapshot from before the first that is printed."""
+        ...
 
     def show(self, event: Shown) -> None:
         """Print what there is to tell of one."""
@@ -41,6 +46,9 @@ class JsonPrinter:
     def __init__(self, wanted: Callable[[RouteKey], bool]) -> None:
         self._wanted = wanted
 
+    def skip(self, snapshot: Snapshot) -> None:
+        """What was before is nothing to it."""
+
     def show(self, event: Shown) -> None:
         """Print the line."""
         click.echo(json_line(event, self._wanted), nl=False)
@@ -55,6 +63,9 @@ class RedactedPrinter:
     def __init__(self, redaction: "Redaction", wanted: Callable[[RouteKey], bool]) -> None:
         self._redaction = redaction
         self._wanted = wanted
+
+    def skip(self, snapshot: Snapshot) -> None:
+        """What was before is nothing to it."""
 
     def show(self, event: Shown) -> None:
         """Print the line."""
@@ -73,6 +84,9 @@ class TablePrinter:
         self._console = Console()
         if not self._console.is_terminal:
             self._console = Console(width=PIPED_WIDTH)
+
+    def skip(self, snapshot: Snapshot) -> None:
+        """What was before is nothing to it."""
 
     def show(self, event: Shown) -> None:
         """Print a table where something moved."""
@@ -94,6 +108,10 @@ class DiffPrinter:
         self._diff = diff
         self._as_json = as_json
         self._explain = explain
+
+    def skip(self, snapshot: Snapshot) -> None:
+        """Take it into what later ones are held against."""
+        self._diff.skip(snapshot)
 
     def show(self, event: Shown) -> None:
         """Print what moved, where something did."""
