@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.infra.dead_letters.summary import LetterGroup
 from headrace.infra.doctor.core.diagnosis import Report
 from headrace.infra.json_schema import json_schema
 from headrace.infra.redaction.redact import RedactedLine, RedactedReport
@@ -48,6 +49,7 @@ OUTPUTS: Mapping[str, tuple[str, type]] = {
     "tail-diff": ("a line of headrace tail --diff --json", DiffLine),
     "decisions": ("a line of headrace tail decisions --json", SolveRecord),
     "dead-letters": ("a line of headrace dead-letters --json", LetterLine),
+    "dead-letters-summary": ("a line of headrace dead-letters --summary --json", LetterGroup),
     "explain": ("headrace explain --json", WeightReport),
     "explain-redacted": ("headrace explain --redact", RedactedReport),
     "what-if": ("headrace what-if --json", WhatIf),

@@ -9,6 +9,7 @@ import pytest
 from headrace.infra.dead_letters.choice import Choice, parse_choice
 from headrace.infra.dead_letters.lines import heading, json_line, preview, table_line
 from headrace.infra.dead_letters.printer import LetterPrinter
+from headrace.infra.dead_letters.summary import LetterGroup, LetterSummary, summary_lines
 from headrace.schemas.codec import encode
 from headrace.schemas.dead_letters import DeadLetter, RejectReason
 from headrace.schemas.errors import InvalidInputError
@@ -93,3 +94,25 @@ def test_where_none_is_wanted_the_reasons_that_there_are_are_named() -> None:
     assert show.none_shown("letters") == "none of 3 in letters, which are 2 UNKNOWN_ENGINE, 1 NEGATIVE"
     later = LetterPrinter(parse_choice((), (), "5m", 600_000), said.append, as_json=False)
     assert later.none_shown("letters") == "none of 0 in letters since then"
+
+
+def test_a_summary_counts_by_reason_and_source_and_shows_the_newest_of_each() -> None:
+    said: list[str] = []
+    summary = LetterSummary(parse_choice((), (), "5m", 600_000), said.append)
+    unlike = replace(LETTER, topic="other", reason=RejectReason.NEGATIVE)
+    dated = [(299_999, "old"), (300_000, "a"), (300_002, "newest\n"), (300_001, "c")]
+    for offset, (at_ms, detail) in enumerate(dated):
+        letter = replace(LETTER, detail=detail, offset=offset)
+        summary(RawRecord("letters", 0, offset, at_ms, b"k", encode(letter)))
+    summary(RawRecord("letters", 0, 9, 400_000, b"k", encode(unlike)))
+    summary(RawRecord("letters", 0, 10, 400_000, b"k", b"no letter"))
+    most, least = summary.groups()
+    assert most == LetterGroup("UNKNOWN_ENGINE", LETTER.topic, "streams", 3, 300_002, 3, 2, "newest\n")
+    assert (least.reason, least.topic, least.count) == ("NEGATIVE", "other", 1)
+    assert len(said) == 1
+    lines = summary_lines((most, least))
+    assert lines[1].split() == (
+        ["3", "UNKNOWN_ENGINE", f"{LETTER.topic},", "streams", "1970-01-01", "00:05:00.002", "newest."]
+    )
+    assert lines[0].index("reason") == lines[1].index("UNKNOWN_ENGINE")
+    assert summary_lines(()) == ()

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from doctor_system import healthy
 from headrace.infra.cli import headrace
 from headrace.infra.dead_letters.lines import json_line as letter_line
+from headrace.infra.dead_letters.summary import LetterGroup
 from headrace.infra.json_schemas import OUTPUTS, schema_named
 from headrace.infra.redaction.redact import Redaction
 from headrace.infra.weight_why.report import AskedWeight, weight_report
@@ -32,7 +33,7 @@ from past_ticks import acted_on, solved, three_regions
 FOLDER = Path(__file__).parents[3] / "infra" / "json-schemas"
 
 
-def printed(name: str) -> dict[str, Any]:
+def printed(name: str) -> dict[str, Any]:  # noqa: PLR0911 - one a kind
     """Give one output of each kind, as it is printed, read back."""
     problem = three_regions()
     again = acted_on(solved(problem), Protected("engine-b", "trim", 1.3, "slower"))
@@ -51,6 +52,8 @@ def printed(name: str) -> dict[str, Any]:
         case "dead-letters":
             letter = DeadLetter("t", 0, 1, 2, None, b"x", RejectReason.MALFORMED, "no Avro", "streams")
             return dict(json.loads(letter_line(letter, 3)))
+        case "dead-letters-summary":
+            return _plain(LetterGroup("MALFORMED", "t", "streams", 3, 1, 0, 2, "no Avro"))
         case "explain" | "explain-redacted":
             steps = (WeightStep(6, 1, 0, 746_000, "cluster-b asks"),)
             report = weight_report(again, before, AskedWeight("cluster-b", "engine-b"), steps, proved=True)
@@ -109,6 +112,9 @@ def _lost(then: dict[str, Any], now: dict[str, Any], at: str) -> Iterator[str]:
         (("tail", "--schema", "--redact"), "tail-redacted"),
         (("tail", "decisions", "--schema"), "decisions"),
         (("tail", "--schema", "dead-letters"), "dead-letters"),
+        (("dead-letters", "--schema"), "dead-letters"),
+        (("dead-letters", "--summary", "--schema"), "dead-letters-summary"),
+        (("dead-letters", "--schema", "--summary"), "dead-letters-summary"),
         (("explain", "--schema"), "explain"),
         (("explain", "--redact", "--schema"), "explain-redacted"),
         (("what-if", "--schema"), "what-if"),

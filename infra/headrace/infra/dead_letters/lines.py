@@ -25,17 +25,25 @@ def heading() -> str:
 
 def table_line(letter: DeadLetter, refused_ms: int) -> str:
     """Give one line; the detail, which may be long, is last. Nothing in it moves a terminal's cursor."""
-    at = datetime.fromtimestamp(refused_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     place = f"{letter.topic}/{letter.partition}/{letter.offset}"
-    detail = "".join(c if c.isprintable() else "." for c in letter.detail)
     return _row(
-        at,
+        instant(refused_ms),
         place,
         letter.reason.value,
         preview(letter.record_key, KEY_PREVIEW),
         preview(letter.record_value, PREVIEW),
-        detail,
+        printable(letter.detail),
     )
+
+
+def instant(at_ms: int) -> str:
+    """Give a time as UTC, to the millisecond."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+
+def printable(text: str) -> str:
+    """Give a text with a dot for each character that moves a terminal's cursor or is invisible."""
+    return "".join(c if c.isprintable() else "." for c in text)
 
 
 def json_line(letter: DeadLetter, refused_ms: int) -> bytes:
