@@ -28,7 +28,7 @@ from headrace.streams.core.differencing.level import Delta
 from headrace.streams.core.held import Held, assembled, held_of, of_row, order, row
 from headrace.streams.core.lineage import Place, Sources
 from headrace.streams.core.mapping.reading import Identity, Reading
-from headrace.streams.core.packing import PackingError
+from headrace.streams.core.packing import UNREADABLE, PackingError
 from headrace.streams.core.series import Entry
 
 MAX_HELD: Final = 8_192
@@ -184,6 +184,16 @@ class Ledger:
         """
         held = [row(each) for each in self.held]
         return cast("bytes", msgpack.packb([_FORM, self.book.pack(), self.sources.rows(), held, self.apart_ms, own]))
+
+    @classmethod
+    def resume(cls, packed: bytes | None) -> "Ledger | None":
+        """Give the ledger of a state that has no values of its own in it; None where there is none to be read."""
+        if packed is None:
+            return None
+        try:
+            return cls.read(packed)[0]
+        except UNREADABLE:
+            return None  # of another hand: its series begin with a baseline
 
     @classmethod
     def read(cls, packed: bytes) -> "tuple[Ledger, list[Any]]":

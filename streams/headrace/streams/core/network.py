@@ -53,17 +53,10 @@ class NetworkAccumulator:
             known._read(state.panes)
         except packing.UNREADABLE:
             known = cls(state.from_cluster, state.to_site, settings)
-        known.window.progress = Progress.resume(
-            state.last_signal_ms, state.signal_timestamp_ms, state.late, state.applied_offset
+        known.window.resume(
+            Progress.resume(state.last_signal_ms, state.signal_timestamp_ms, state.late, state.applied_offset)
         )
-        if known.window.open_from is None:
-            known.window.close()
-        known.window.evict()
-        if state.series is not None:
-            try:
-                known.ledger, _ = Ledger.read(state.series)
-            except packing.UNREADABLE:
-                known.ledger = None
+        known.ledger = Ledger.resume(state.series)
         return known
 
     def apply(self, probe: NetworkProbe, offset: int, timestamp_ms: int) -> Outcome:

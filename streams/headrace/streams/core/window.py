@@ -59,6 +59,13 @@ class Window(Generic[P]):
         self.panes: dict[int, P] = {}
         self.open_from: int | None = None
 
+    def resume(self, progress: Progress) -> None:
+        """Take up where a state ended, once its panes are read: those that left it meanwhile are dropped."""
+        self.progress = progress
+        if self.open_from is None:
+            self.close()
+        self.evict()
+
     def see(self, end_ms: int, offset: int, timestamp_ms: int) -> Outcome:
         """Judge a signal by its offset and its period's end, and move the watermark; the rest is for the fold."""
         progress = self.progress
