@@ -20,6 +20,8 @@ from headrace.schemas.weights import PPM, FallbackTarget, RouteWeights, Target
 
 SHED_BITS: Final = 32
 """A session is shed where the highest 32 bits of its hash are below shed_ratio x 2^32: the set grows with the ratio."""
+SHED_SHIFT: Final = 64 - SHED_BITS
+"""What a session's hash of 64 bits is shifted by, to be held against a limit."""
 _ALL: Final = 1 << SHED_BITS
 
 

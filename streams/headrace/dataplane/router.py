@@ -28,17 +28,14 @@ from headrace.dataplane.instant import asked_instant, checked_instant, is_name
 from headrace.dataplane.latencies import LatencyCounter
 from headrace.dataplane.live_route import LiveRoute
 from headrace.dataplane.retry_budget import Retry
-from headrace.dataplane.route_table import SHED_BITS, RouteTable
+from headrace.dataplane.route_table import SHED_SHIFT, RouteTable
 from headrace.dataplane.router_settings import check_settings
 from headrace.dataplane.settings import DataPlaneSettings
-from headrace.dataplane.shedding import split
 from headrace.dataplane.staleness import Staleness, staleness
+from headrace.dataplane.unplaced import sheds_unplaced
 from headrace.dataplane.watch import Watch
 from headrace.schemas.weights import Snapshot
 
-_POINT_BITS: Final = 64
-_SHED_SHIFT: Final = _POINT_BITS - SHED_BITS
-_STALE: Final = DecisionReason.STALE_WEIGHTS
 _NOBODY: Final[tuple[str, ...]] = ()
 _NO_WEIGHTS: Final[Mapping[str, int]] = MappingProxyType({})
 _hash = xxhash.xxh3_64_intdigest
@@ -182,7 +179,7 @@ class Router:
                 return self._by_stale_snapshot(table, asked, now_ms)
             if established is not None:
                 self._see(table, established=established)
-            if table.shed_below and point >> _SHED_SHIFT < self._shed_limit(table, tier, established=established):
+            if table.shed_below and point >> SHED_SHIFT < self._shed_limit(table, tier, established=established):
                 return table.shed if table.weights.targets else table.no_eligible_engine
             if hint is None and exclude is _NOBODY and table.size:
                 decision = table.by_slot[table.slots[point % table.size]]
@@ -328,8 +325,7 @@ class Router:
             out = self._watch.left_out_of_all(table, asked.point, live, now_ms, new=asked.established is False)
         if out is None:
             out = self._watch.left_out(table, asked, live, now_ms)
-        unplaced = out.view.unplaced
-        if unplaced > 0.0 and asked.point >> _SHED_SHIFT < _unplaced_limit(table, asked, live, unplaced):
+        if sheds_unplaced(table, asked, live, out.view.unplaced):
             return table.shed
         if asked.hint is not None and asked.hint in table.by_hint and asked.hint not in out.barred:
             return table.by_hint[asked.hint]
@@ -349,14 +345,8 @@ class Router:
         if fallback is not None:
             return fallback
         decision = self._guarded(table, asked, now_ms)
-        return decision if decision.engine_id is None else decision.because(_STALE, decision.propensity)
-
-
-def _unplaced_limit(table: RouteTable, asked: Asked, live: LiveRoute | None, unplaced: float) -> int:
-    """Give the limit below which a session is shed while engines are down whose sessions do not all find room."""
-    ratio = table.weights.shed_ratio
-    ratio += (1.0 - ratio) * unplaced
-    if live is not None and asked.established is not None:
-        new, established = split(ratio, live.mix.established)
-        ratio = established if asked.established else new
-    return table.shed_limit_at(asked.tier, ratio)
+        return (
+            decision
+            if decision.engine_id is None
+            else decision.because(DecisionReason.STALE_WEIGHTS, decision.propensity)
+        )
