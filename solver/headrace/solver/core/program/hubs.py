@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.solver.core.linear import LinearProgram
+from headrace.solver.core.program.chord_columns import chord_columns
 from headrace.solver.core.program.layout import Floats, Ints, Layout
 from headrace.solver.core.program.plan import Curves
 from headrace.solver.core.program.program import Costs
@@ -111,24 +112,21 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs) -> Hubs:
     way_row, way_hub, way_network = row[first], hub[first], layout.pair_network[pair[first]]
     kept = (layout.pair_previous[pair] > 0.0) & (costs.move[pair] > 0.0)
     keep_pair = pair[kept]
-    count = np.array([len(curves.chords[name].slopes) for name in layout.group_profile], dtype=np.int64)
-    chords = [curves.chords[name] for name in layout.group_profile]
-    slope = np.concatenate([np.zeros(0), *(c.slopes for c in chords)])
-    width = np.concatenate([np.zeros(0), *(c.widths for c in chords)]) * np.repeat(layout.group_capacity, count)
+    chords = chord_columns(layout, curves, np.arange(len(layout.group_profile)))
     demand, shed_before = layout.demand[rows], layout.row_warm_shed[rows]
     shed_keep = np.flatnonzero((shed_before > 0.0) & (costs.shed_move[rows] > 0.0))
     r, h, at = len(rows), hub_count, np.arange(len(rows))
     pool = r + h
     arcs = Arcs(
         tail=np.concatenate(
-            (way_row, row[kept], r + link_hub, pool + np.repeat(layout.group_pool, count), at, shed_keep)
+            (way_row, row[kept], r + link_hub, pool + np.repeat(layout.group_pool, chords.count), at, shed_keep)
         ),
         head=np.concatenate(
             (
                 r + way_hub,
                 pool + layout.pair_pool[keep_pair],
                 pool + link_pool,
-                np.full(len(slope) + r + len(shed_keep), OUT),
+                np.full(len(chords.slope) + r + len(shed_keep), OUT),
             )
         ),
         cost=np.concatenate(
@@ -136,7 +134,7 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs) -> Hubs:
                 way_network + costs.move[pair[first]],
                 layout.pair_network[keep_pair],
                 np.zeros(len(link_hub)),
-                slope,
+                chords.slope,
                 (costs.shed + costs.shed_move)[rows],
                 costs.shed[rows[shed_keep]],
             )
@@ -146,7 +144,7 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs) -> Hubs:
                 np.full(len(way_row), np.inf),
                 layout.pair_warm[keep_pair],
                 np.full(len(link_hub), np.inf),
-                width,
+                chords.width,
                 demand,
                 shed_before[shed_keep],
             )
@@ -161,7 +159,7 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs) -> Hubs:
         pair_way=pair_way,
         keep_pair=keep_pair,
         shed_keep=shed_keep,
-        sizes=(h, len(layout.pools), len(way_row), len(keep_pair), len(link_hub), len(slope)),
+        sizes=(h, len(layout.pools), len(way_row), len(keep_pair), len(link_hub), len(chords.slope)),
         apart=_apart(arcs, way_row),
     )
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.solver.core.linear import LinearProgram
+from headrace.solver.core.program.chord_columns import chord_columns
 from headrace.solver.core.program.layout import Layout
 from headrace.solver.core.program.pins import ColumnBounds, column_bounds
 from headrace.solver.core.program.plan import Curves
@@ -115,18 +116,15 @@ def _component(layout: Layout, curves: Curves, given: tuple[Costs, ColumnBounds]
     pools, pool_at = np.unique(layout.pair_pool[pairs], return_inverse=True)
     kept = (layout.pair_previous[pairs] > 0.0) & (costs.move[pairs] > 0.0)
     groups: Ints = np.flatnonzero(np.isin(layout.group_pool, pools))
-    chords = [curves.chords[layout.group_profile[h]] for h in groups.tolist()]
-    slope = np.concatenate([c.slopes for c in chords])
-    counts = [len(c.slopes) for c in chords]
-    width = np.concatenate([c.widths for c in chords]) * np.repeat(layout.group_capacity[groups], counts)
-    y_pool = np.repeat(np.searchsorted(pools, layout.group_pool[groups]), counts)
+    chords = chord_columns(layout, curves, groups)
+    y_pool = np.repeat(np.searchsorted(pools, layout.group_pool[groups]), chords.count)
 
     network, demand = layout.pair_network[pairs], layout.demand[rows]
     new_lower, new_upper = bounds.new_lower[pairs], bounds.new_upper[pairs]
     whole = ~kept  # these have no x_keep beside them
     new_lower[whole] += bounds.keep_lower[pairs[whole]]
     new_upper[whole] += bounds.keep_upper[pairs[whole]]
-    n_new, n_keep, n_y, n_row = len(pairs), int(kept.sum()), len(slope), len(rows)
+    n_new, n_keep, n_y, n_row = len(pairs), int(kept.sum()), len(chords.slope), len(rows)
     steps = costs.steps
     core = np.flatnonzero(kept & (steps.core[pairs] > 0.0))
     far = np.flatnonzero(np.isfinite(steps.gain[pairs]))
@@ -148,7 +146,7 @@ def _component(layout: Layout, curves: Curves, given: tuple[Costs, ColumnBounds]
         n_row + len(pools),
     )
     beyond_upper = np.concatenate((np.full(len(far), np.inf), steps.core[pairs[core]]))
-    upper = np.concatenate((new_upper, keep_upper, width, demand, shed_before[stays], beyond_upper))
+    upper = np.concatenate((new_upper, keep_upper, chords.width, demand, shed_before[stays], beyond_upper))
     lower = np.zeros_like(upper)
     lower[: len(x)] = np.concatenate((new_lower, bounds.keep_lower[pairs[kept]]))
     shed_price = costs.shed[rows] + costs.shed_move[rows]
@@ -157,7 +155,7 @@ def _component(layout: Layout, curves: Curves, given: tuple[Costs, ColumnBounds]
             (
                 network + costs.move[pairs],
                 network[kept],
-                slope,
+                chords.slope,
                 shed_price,
                 costs.shed[rows[stays]],
                 network[far] + costs.move[pairs[far]] + steps.price_ms,
