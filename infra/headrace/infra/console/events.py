@@ -30,11 +30,6 @@ class Events:
         self._waiting: set[asyncio.Event] = set()
         self._stopping = False
 
-    @property
-    def clients(self) -> int:
-        """How many pages follow."""
-        return len(self._waiting)
-
     def changed(self) -> None:
         """Wake every page's connection; to be called on the loop."""
         for event in self._waiting:

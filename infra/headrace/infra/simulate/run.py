@@ -86,7 +86,7 @@ def simulate(name: str, plan: Plan, settings: LoopSettings, lp: LinearSolver, ad
     loop.simulation.run_until(begins_s)
     tokens = {plan.scenario.model: plan.scenario.mean_tokens[1]}
     known = replace(NOTHING_MEASURED, spread=plan.spread, output_tokens=tokens)
-    recorder = _Recorder(loop, VariantScorer(name, plan.score, known), begins_s)
+    recorder = _Recorder(loop, VariantScorer(name, plan.score, known))
     loop.watchers.append(recorder.tick)
     done_s = 0.0
     while done_s < plan.seconds:
@@ -102,13 +102,12 @@ def simulate(name: str, plan: Plan, settings: LoopSettings, lp: LinearSolver, ad
 
 
 class _Recorder:
-    """Gives each tick of a loop to a scorer, and reads the engines' states once a second; time 0 is `begins_s`."""
+    """Gives each tick of a loop to a scorer, and reads the engines' states once a second."""
 
-    def __init__(self, loop: ClosedLoop, scorer: VariantScorer, begins_s: float) -> None:
+    def __init__(self, loop: ClosedLoop, scorer: VariantScorer) -> None:
         self.scorer = scorer
         self.measured = MeasuredFold()
         self._loop = loop
-        self._shift_ms = round(1000 * begins_s)
         self._read_ms = 0
 
     def tick(self, problem: Problem, tick: Tick) -> None:
