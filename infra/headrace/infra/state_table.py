@@ -10,6 +10,9 @@ from headrace.schemas.codec import decode
 from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.signals import Metric
 from headrace.schemas.state import EngineState, Invalid
+from headrace.solver.core.inputs.silence import hearing_of
+from headrace.solver.core.inputs.state_view import StateView
+from headrace.solver.settings import SolverSettings
 
 Row = dict[str, Any]
 COLUMNS: Mapping[str, int] = {
@@ -25,19 +28,23 @@ COLUMNS: Mapping[str, int] = {
 }
 
 
-def engine_rows(kafka: KafkaSettings, topic: str) -> list[Row]:
+def engine_rows(kafka: KafkaSettings, topic: str, settings: SolverSettings) -> list[Row]:
     """Give a row for each engine and model, sorted; an engine without latencies has one row.
+
+    Who is STALE is told as the solver counts it: by silence while others speak, and by each engine's own period.
 
     Raises:
         HeadraceError: the topic cannot be read.
     """
     now_ms = time.time_ns() // 1_000_000
-    rows: list[Row] = []
-    for record in read_latest(kafka, topic).values():
-        state = decode(EngineState, record.value)
-        if not isinstance(state, Rejected):
-            rows += rows_of(state, now_ms)
-    return rows
+    found = {key: decode(EngineState, record.value) for key, record in read_latest(kafka, topic).items()}
+    return rows_at({key: state for key, state in found.items() if not isinstance(state, Rejected)}, settings, now_ms)
+
+
+def rows_at(states: Mapping[bytes, EngineState], settings: SolverSettings, now_ms: int) -> list[Row]:
+    """Give the rows of all engines' states as of `now_ms`."""
+    hearing = hearing_of(StateView({}, {}, states, {}, {}), settings, now_ms)
+    return [row for state in states.values() for row in rows_of(state, now_ms, hearing.stale(state))]
 
 
 def line(row: Row) -> str:
@@ -51,14 +58,15 @@ def heading() -> str:
     return " ".join(f"{name:<{width}}" for name, width in COLUMNS.items()) + " state"
 
 
-def rows_of(state: EngineState, now_ms: int) -> list[Row]:
-    """Give a state's rows as of `now_ms`."""
+def rows_of(state: EngineState, now_ms: int, stale: str | None = None) -> list[Row]:
+    """Give a state's rows as of `now_ms`; `stale` says why its engine is out for silence, None where it is not."""
+    valid = "valid" if stale is None else f"STALE: {stale}"
     common = {
         "engine": state.engine_id,
-        "age_s": round((now_ms - state.last_signal_ms) / 1000, 1),
+        "age_s": round((now_ms - state.last_signal_ms) / 1000, 1) + 0.0,  # no -0
         "running": state.running,
         "coverage": round(state.coverage, 2),
-        "valid": "valid" if state.invalid is Invalid.NO else f"not valid: {state.invalid}",
+        "valid": valid if state.invalid is Invalid.NO else f"not valid: {state.invalid}",
         "filled": list(state.filled),
     }
     models: list[str | None] = [*sorted({latency.model for latency in state.latencies})]

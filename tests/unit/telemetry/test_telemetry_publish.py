@@ -10,13 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from headrace.infra.cli import headrace
-from headrace.infra.state_table import line, rows_of
+from headrace.infra.state_table import line, rows_at
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.check_signals import check_signal
 from headrace.schemas.codec import decode, must
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.signals import EngineSignals, Health, Metric
-from headrace.schemas.state import LatencyState
+from headrace.schemas.state import Invalid, LatencyState
+from headrace.solver.settings import SolverSettings
 from headrace.streams.core.engine import EngineAccumulator
 from headrace.streams.core.mapping.parse import load_preset
 from headrace.streams.publish.observations import Observations, Observed
@@ -186,10 +187,21 @@ def test_the_table_of_states_says_who_is_heard_how_quick_it_is_and_what_is_amiss
     latency = LatencyState("m", Metric.TTFT, 38, 0.107, 0.1, 0.1, 0.239, 0.3)
     fold = EngineAccumulator("engine-a", StreamsSettings())
     state = replace(fold.state(), latencies=(latency,), last_signal_ms=T0, filled=("GATEWAY_APART",))
-    (row,) = rows_of(state, T0 + 2_500)
+    (row,) = rows_at({b"engine-a": state}, SolverSettings(), T0 + 2_500)
     assert (row["engine"], row["model"], row["age_s"], row["requests"]) == ("engine-a", "m", 2.5, 38)
     assert (row["ttft_s"], row["tbot_s"]) == (0.107, None)
     assert line(row).split() == [
         *("engine-a", "m", "2.5", "38", "0.107", "0.239", "-", "-", "0"),
         *("not", "valid:", "NO_SIGNAL_YET;", "GATEWAY_APART"),
     ]
+
+
+def test_an_engine_that_is_silent_while_others_speak_is_stale_in_the_table() -> None:
+    fold = EngineAccumulator("engine-a", StreamsSettings())
+    silent = replace(fold.state(), invalid=Invalid.NO, period_ms=1_000, last_signal_ms=T0)
+    heard = replace(silent, engine_id="engine-b", last_signal_ms=T0 + 16_000)
+    out, there = rows_at({b"engine-a": silent, b"engine-b": heard}, SolverSettings(), T0 + 16_000)
+    assert (out["valid"], out["age_s"]) == ("STALE: silent for 16.0 s; out from 6.0 s, it reports every 1.0 s", 16.0)
+    assert (there["valid"], str(there["age_s"])) == ("valid", "0.0")
+    ahead = rows_at({b"engine-b": heard}, SolverSettings(), T0 + 15_999)[0]
+    assert line(ahead).split()[2] == "0"

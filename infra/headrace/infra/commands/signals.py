@@ -74,7 +74,7 @@ def states(*, config: Config, as_json: bool) -> None:
     from headrace.infra.state_table import engine_rows, heading, line
     from headrace.schemas.topics import STATE_ENGINE, topic_table
 
-    rows = engine_rows(config.kafka, topic_table(config.topics)[STATE_ENGINE].name)
+    rows = engine_rows(config.kafka, topic_table(config.topics)[STATE_ENGINE].name, config.solver)
     if not as_json:
         click.echo(
             heading() if rows else "no engine has a state: is `headrace streams` running, and `headrace bridge`?"
