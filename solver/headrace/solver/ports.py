@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from headrace.schemas.bus.transactions import Committed, Failed, Fenced
+from headrace.schemas.log import Log
 from headrace.schemas.metric_table import Counts, NoCounts
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.weights import InputOffsets
@@ -52,26 +53,6 @@ class Writer(Protocol):
 
     def close(self) -> None:
         """Let the pen go."""
-        ...
-
-
-class Log(Protocol):
-    """A structured logger, such as structlog's: a sentence and its fields."""
-
-    def debug(self, event: str, **fields: object) -> object:
-        """Log what is only of use when looking closer."""
-        ...
-
-    def info(self, event: str, **fields: object) -> object:
-        """Log what happened."""
-        ...
-
-    def warning(self, event: str, **fields: object) -> object:
-        """Log what someone should look at."""
-        ...
-
-    def error(self, event: str, **fields: object) -> object:
-        """Log a fault of this program."""
         ...
 
 

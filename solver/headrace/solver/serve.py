@@ -5,6 +5,7 @@ from functools import partial
 from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import SchemaSource
+from headrace.schemas.log import Log
 from headrace.schemas.metric_table import Counts, NoCounts
 from headrace.schemas.topics import DECISIONS, SHADOW, SNAPSHOTS, WEIGHTS, TopicSettings, topic_table
 from headrace.schemas.weights import SnapshotMode
@@ -13,7 +14,7 @@ from headrace.solver.complaints import Complaints
 from headrace.solver.core.inputs.state_view import INPUT_ROLES, StateFold
 from headrace.solver.glop import Glop
 from headrace.solver.leadership import GroupLeadership, SoleLeadership
-from headrace.solver.ports import Log, Ports
+from headrace.solver.ports import Ports
 from headrace.solver.publish import SnapshotWriter
 from headrace.solver.reach import missing
 from headrace.solver.settings import SolverSettings

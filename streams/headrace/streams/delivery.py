@@ -17,7 +17,7 @@ from aiokafka.errors import (  # type: ignore[import-untyped]  # aiokafka ships 
 from faust.exceptions import ProducerSendError
 from faust.types.transports import ProducerT
 
-from headrace.streams.ports import Log
+from headrace.schemas.log import Log
 
 RETRY_S = 0.5
 TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)

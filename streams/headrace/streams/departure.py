@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
-from headrace.streams.ports import Log
+from headrace.schemas.log import Log
 from headrace.streams.stop_guard import StopGuard
 
 WRITING_S = 5.0

@@ -6,9 +6,9 @@ from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.codec import SchemaSource, decode
 from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.fleet import EngineSpec
+from headrace.schemas.log import Log
 from headrace.schemas.overrides import is_override_key
 from headrace.schemas.raw import RawRecord
-from headrace.streams.ports import Log
 
 POLL_S = 0.5
 

@@ -20,6 +20,7 @@ from faust.types import AppT
 
 from headrace.schemas.codec import decode
 from headrace.schemas.dead_letters import DeadLetter, Rejected
+from headrace.schemas.log import Log
 from headrace.schemas.metric_table import Counts
 from headrace.schemas.raw import RawRecord
 from headrace.streams.batches import Batches
@@ -30,7 +31,7 @@ from headrace.streams.delivery import Outgoing, deliver
 from headrace.streams.fleet_watch import FleetWatch
 from headrace.streams.lease import Lease
 from headrace.streams.metrics import count_batch
-from headrace.streams.ports import Letters, Log, RecoveredTable
+from headrace.streams.ports import Letters, RecoveredTable
 from headrace.streams.progress import Progress
 from headrace.streams.seek_back import of_another_log, start_offset
 

@@ -16,9 +16,9 @@ from faust.types import AppT
 
 from headrace.schemas.codec import encode
 from headrace.schemas.dead_letters import DeadLetter
+from headrace.schemas.log import Log
 from headrace.streams import delivery
 from headrace.streams.core.partitioner import partition_of
-from headrace.streams.ports import Log
 
 BATCH_BYTES = 512 * 1024
 """Below the limit of a broker that was left as it is, which holds for batches: 1 MiB. One letter may be larger."""

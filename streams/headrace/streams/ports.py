@@ -5,27 +5,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from headrace.schemas.dead_letters import DeadLetter
+from headrace.schemas.log import Log
 from headrace.schemas.metric_table import Counts, NoCounts
-
-
-class Log(Protocol):
-    """A structured logger, such as structlog's: a sentence and its fields."""
-
-    def debug(self, event: str, **fields: object) -> object:
-        """Log what is only of use when looking closer."""
-        ...
-
-    def info(self, event: str, **fields: object) -> object:
-        """Log what happened."""
-        ...
-
-    def warning(self, event: str, **fields: object) -> object:
-        """Log what someone should look at."""
-        ...
-
-    def error(self, event: str, **fields: object) -> object:
-        """Log a fault."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from headrace.streams.ports import Log
+from headrace.schemas.log import Log
 
 STOPPED_SHORT = 3
 """Exit status of a worker that was asked to stop and could not end every part of itself in time."""

@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient
 from headrace.schemas.bus.clients import admin_client
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.errors import HeadraceError
+from headrace.schemas.log import Log
 from headrace.schemas.topics import DEAD_LETTERS, FLEET, STATE_OF, Topic, TopicSettings, topic_table
-from headrace.streams.ports import Log
 
 PAUSE_S = 0.2
 ASK_S = 1.0

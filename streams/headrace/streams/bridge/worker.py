@@ -16,6 +16,7 @@ from headrace.schemas.bus.raw_records import raw_record
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import encode
 from headrace.schemas.dead_letters import Rejected
+from headrace.schemas.log import Log
 from headrace.schemas.metric_table import Counts, NoCounts
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import DEAD_LETTERS, STATE_OF, Topic
@@ -27,7 +28,6 @@ from headrace.streams.bridge.tally import Tally
 from headrace.streams.core.admission import dead_letter
 from headrace.streams.core.canonical.packs import Packs
 from headrace.streams.core.canonical.translator import Translated, Translator
-from headrace.streams.ports import Log
 
 STAGE: Final = "bridge"
 MAX_PARTIAL_LETTERS: Final = 100
