@@ -103,7 +103,7 @@ def test_a_weight_is_explained_an_edit_comes_true_the_move_is_told_and_an_engine
         # 300 RPS are left for 250 without e-c, and 180 without e-b, which is refused with the numbers.
         refused = run(desk, "drain", "e-b", "--reason", "upgrade")
         assert refused.exit_code == 1
-        assert "would leave 180.0 RPS of capacity for 250.0" in str(refused.exception)
+        assert "if e-b is drained, 70.0 of 250.0 RPS would be shed, 0.0 now" in str(refused.exception)
         ask(desk, "drain", "e-c", "--reason", "upgrade", "--author", "ann", "--for", "10m")
         until(lambda: "e-c" not in used(), WAIT_S, solver.log_tail)
         out = json.loads(ask(desk, "explain", "C", "e-c", "--json"))["excluded"]

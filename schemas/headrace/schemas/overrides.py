@@ -104,8 +104,13 @@ def _pin_problems(override: Override) -> list[str | None]:
     least, most = override.least_ppm, override.most_ppm
     problems = ["cluster is null; a pin is of what a cluster sends"] if override.cluster is None else []
     if least is None or most is None or not 0 <= least <= most <= PPM:
-        problems.append(f"least_ppm and most_ppm are {least} and {most}; 0 <= least <= most <= {PPM}")
+        found = f"least_ppm is {_share(least)} and most_ppm {_share(most)}"
+        problems.append(f"{found}; 0 % <= least <= most <= 100 %")
     return [*problems, None if override.cluster is None else identifier_problem("cluster", override.cluster)]
+
+
+def _share(ppm: int | None) -> str:
+    return "null" if ppm is None else f"{_percent(ppm)} %"
 
 
 def _percent(ppm: int) -> str:

@@ -107,9 +107,8 @@ def test_pins_that_leave_no_room_shed_and_say_so() -> None:
     tight = replace(three_regions(), pins=(Pin("cluster-b", "engine-a", 0.0, 0.0, "pinned"),))
     shed = broken(tight, pin("cluster-b", "engine-c", 0, 0))["shed"]
     assert shed.forceable
-    assert shed.sentence.startswith(
-        "engine-c gets exactly 0 % of cluster-b would leave 280.0 RPS of capacity for 250.0"
-    )
+    assert shed.sentence.startswith("if engine-c gets exactly 0 % of cluster-b, ")
+    assert " of 250.0 RPS would be shed, 0.0 now (" in shed.sentence
 
 
 def test_a_drain_that_leaves_a_model_short_or_a_route_alone_says_whose_and_may_be_forced() -> None:
@@ -139,7 +138,11 @@ def test_an_engine_or_cluster_that_is_not_there_is_named_with_the_nearest() -> N
 def test_a_freeze_lasts_a_day_at_most_and_a_drain_thirty() -> None:
     freeze = Override(OverrideKind.FREEZE, WHOLE_FLEET, "ann", "incident", NOW_MS, NOW_MS + 25 * HOUR_MS)
     (found,) = broken_rules(Stands(("e",)), freeze)
-    assert (found.rule, found.sentence, found.forceable) == ("length", "--for is 90000 s; 1 minute to 1 day", False)
+    assert (found.rule, found.sentence, found.forceable) == (
+        "length",
+        "--for is 1 day 1 hour; 1 minute to 1 day",
+        False,
+    )
     assert broken_rules(Stands(("e",)), replace(freeze, expires_ms=NOW_MS + 24 * HOUR_MS)) == ()
     assert broken_rules(Stands(("engine-c",)), replace(DRAIN, expires_ms=NOW_MS + 720 * HOUR_MS)) == ()
 

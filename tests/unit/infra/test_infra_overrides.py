@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from headrace.infra.overrides.heard import silence_of
 from headrace.infra.overrides.records import sound
 from headrace.infra.overrides.rules import Stands, shed
 from headrace.infra.past_tick.again import differing
@@ -65,7 +66,7 @@ def test_a_drained_engine_is_out_from_when_it_is_said_until_it_expires_with_who_
 def test_what_would_be_shed_for_it_refuses_it_with_the_numbers() -> None:
     said = shed.broken(Stands((), None, drained("engine-b")), SAID)
     assert said is not None
-    assert said.startswith("engine-b is drained would leave 180.0 RPS of capacity for 250.0: 70.0 RPS shed, 0.0 now (")
+    assert said.startswith("if engine-b is drained, 70.0 of 250.0 RPS would be shed, 0.0 now (")
     assert "loses" in said
 
 
@@ -84,6 +85,15 @@ def test_everything_that_is_wrong_with_it_is_told_at_once() -> None:
         "--for is 1 s; 1 minute to 30 days",
     )
     assert sound(SAID) == SAID
+
+
+def test_where_no_solver_is_there_to_obey_it_that_is_said() -> None:
+    commit = solved(three_regions()).tick.snapshot.commit
+    assert silence_of(commit, commit.tick_ms + 10 * commit.period_ms) is None
+    late = silence_of(commit, commit.tick_ms + 300_000)
+    assert late is not None
+    assert late.startswith(f"no solver seems to run, the newest snapshot (version {commit.version}) is 300 s old")
+    assert (silence_of(None, 0) or "").startswith("no solver seems to run, there is no snapshot")
 
 
 def test_while_frozen_the_weights_are_held_and_every_snapshot_says_by_whom_and_why() -> None:
@@ -121,7 +131,7 @@ def test_a_pin_comes_back_as_it_went_under_a_key_of_engine_and_cluster() -> None
     with pytest.raises(InvalidInputError) as caught:
         sound(replace(PINNED, cluster="c 1", least_ppm=300_000))
     assert caught.value.problems == (
-        "least_ppm and most_ppm are 300000 and 200000; 0 <= least <= most <= 1000000",
+        "least_ppm is 30 % and most_ppm 20 %; 0 % <= least <= most <= 100 %",
         "cluster is 'c 1'; allowed are 1 to 200 of A-Z a-z 0-9 . _ : / @ -",
     )
 

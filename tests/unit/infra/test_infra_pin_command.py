@@ -28,5 +28,5 @@ def test_every_share_that_is_none_is_told_with_what_is_expected() -> None:
 
 def test_bounds_that_cross_and_a_time_that_is_too_short_are_told_at_once() -> None:
     said = told("--least", "50%", "--most", "20%", "--for", "10s")
-    assert "least_ppm and most_ppm are 500000 and 200000" in said
+    assert "least_ppm is 50 % and most_ppm 20 %; 0 % <= least <= most <= 100 %" in said
     assert "--for is 10 s; 1 minute to 30 days" in said

@@ -95,7 +95,7 @@ def test_with_reasons_each_engine_of_a_move_says_why_it_has_what_it_has() -> Non
 
 def test_a_decision_is_one_line() -> None:
     line = decision_line(solved(three_regions()).tick.record)
-    for words in ("version 7, OPTIMAL by DUAL, within 0.0", "250.0 RPS of 280.0, 0.0 shed", "columns in 1 parts"):
+    for words in ("version 7, OPTIMAL by DUAL, within 0.0", "250.0 RPS of 280.0, 0.0 shed", "columns in 1 part,"):
         assert words in line
 
 

@@ -26,6 +26,7 @@ def command(
 
     Example: headrace drain engine-b --reason "driver upgrade, OPS-812" --for 2h
     """
+    from headrace.infra.overrides.heard import nobody_obeys
     from headrace.infra.overrides.say import say
     from headrace.infra.weights_tail.since import parse_since
     from headrace.schemas.overrides import Override, OverrideKind
@@ -37,4 +38,7 @@ def command(
     author = author or getpass.getuser()
     override = Override(OverrideKind.DRAIN, engine, author, reason, now_ms, now_ms + for_ms)
     say(config, override, force=force)
+    unheard = nobody_obeys(config.kafka, config.topics, wall_clock_ms())
     click.echo(orjson.dumps(to_plain(override)) if as_json else f"{override.target} is drained {override.words}")
+    if unheard is not None:
+        click.echo(f"headrace drain: {unheard}", err=True)

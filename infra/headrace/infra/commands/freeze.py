@@ -24,6 +24,7 @@ def command(*, config: Config, reason: str, duration: str, author: str | None, a
 
     Example: headrace freeze --reason "incident 4711, hands off" --for 1h
     """
+    from headrace.infra.overrides.heard import nobody_obeys
     from headrace.infra.overrides.say import say
     from headrace.infra.weights_tail.since import parse_since
     from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind
@@ -35,4 +36,7 @@ def command(*, config: Config, reason: str, duration: str, author: str | None, a
     author = author or getpass.getuser()
     override = Override(OverrideKind.FREEZE, WHOLE_FLEET, author, reason, now_ms, now_ms + for_ms)
     say(config, override)
+    unheard = nobody_obeys(config.kafka, config.topics, wall_clock_ms())
     click.echo(orjson.dumps(to_plain(override)) if as_json else f"all weights are frozen {override.words}")
+    if unheard is not None:
+        click.echo(f"headrace freeze: {unheard}", err=True)

@@ -42,6 +42,7 @@ def command(
 
     Example: headrace pin tokyo engine-b --share 5% --reason "canary of the new build, OPS-813" --for 2h
     """
+    from headrace.infra.overrides.heard import nobody_obeys
     from headrace.infra.overrides.say import say
     from headrace.infra.overrides.share import EXPECTED, share_ppm
     from headrace.infra.weights_tail.since import parse_since
@@ -64,5 +65,8 @@ def command(
     author = author or getpass.getuser()
     override = Override(OverrideKind.PIN, engine, author, reason, now_ms, now_ms + for_ms, cluster, low, high)
     say(config, override, force=force)
+    unheard = nobody_obeys(config.kafka, config.topics, wall_clock_ms())
     words = f"{cluster} sends {engine} {override.share_words}, pinned {override.words}"
     click.echo(orjson.dumps(to_plain(override)) if as_json else words)
+    if unheard is not None:
+        click.echo(f"headrace pin: {unheard}", err=True)

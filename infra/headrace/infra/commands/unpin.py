@@ -17,4 +17,4 @@ def command(*, config: Config, cluster: str, engines: tuple[str, ...], as_json: 
     from headrace.schemas.overrides import OverrideKind
 
     take_back(config.kafka, config.topics, OverrideKind.PIN, engines, cluster)
-    click.echo(orjson.dumps({"unpinned": list(engines)}) if as_json else f"unpinned {', '.join(engines)}")
+    click.echo(orjson.dumps({"unpinned": list(engines)}) if as_json else f"unpinned {', '.join(engines)} of {cluster}")

@@ -193,7 +193,11 @@ def _demand(text: str) -> Edit | str:
         rps = {"*": row.demand_rps * value, "=": value, "+": row.demand_rps + value}[how]
         return replace(row, demand_rps=rps)
 
-    words = {"*": f"{value:g} times as much", "=": f"{value:g} RPS", "+": f"{value:g} RPS more"}
+    words = {
+        "*": "as much as now" if value == 1.0 else f"{value:g} times as much",
+        "=": f"{value:g} RPS",
+        "+": f"{value:g} RPS more",
+    }
     return Edit(f"{name} asks for {words[how]}", name, change_row=change)
 
 

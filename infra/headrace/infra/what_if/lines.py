@@ -40,7 +40,8 @@ def _lines(found: WhatIf) -> Iterator[str]:
     ]
     yield from _table(("engine", "RPS before", "after", "load", "after"), loads[:MAX_ROWS], left=1)
     yield from _rest(len(loads) - MAX_ROWS, "engines")
-    yield ""
+    if loads:
+        yield ""
     yield f"before  {_words(found.before)}"
     yield f"after   {_words(found.after)}"
     ticks = f"{found.ticks} tick{'' if found.ticks == 1 else 's'}"

@@ -18,4 +18,15 @@ def broken(stands: Stands, override: Override) -> str | None:  # noqa: ARG001 - 
     days, for_ms = LONGEST_DAYS.get(override.kind, USUAL_DAYS), override.expires_ms - override.made_ms
     if SHORTEST_MS <= for_ms <= days * DAY_MS:
         return None
-    return f"--for is {for_ms / 1000:g} s; 1 minute to {days} day{'' if days == 1 else 's'}"
+    return f"--for is {_words(for_ms)}; 1 minute to {days} day{'' if days == 1 else 's'}"
+
+
+def _words(ms: int) -> str:
+    """Give a length as one reads it: `31 days`, `1 day 1 hour`, `10 s`."""
+    said: list[str] = []
+    left_ms = ms
+    for unit, one in (("day", DAY_MS), ("hour", 3_600_000), ("minute", SHORTEST_MS)):
+        count, left_ms = divmod(left_ms, one) if left_ms > 0 else (0, left_ms)
+        if count:
+            said.append(f"{count} {unit}{'' if count == 1 else 's'}")
+    return " ".join(said) if said else f"{ms / 1000:g} s"

@@ -21,6 +21,6 @@ def broken(stands: Stands, override: Override) -> str | None:  # noqa: ARG001 - 
     worst = sorted((route for route in lost if lost[route] > 0.05), key=lambda route: (-lost[route], route))[:3]
     whose = ", ".join(f"{route} loses {lost[route]:.1f}" for route in worst)
     return (
-        f"{'; '.join(answer.edits)} would leave {after.capacity_rps:.1f} RPS of capacity for {after.demand_rps:.1f}: "
-        f"{after.shed_rps:.1f} RPS shed, {before.shed_rps:.1f} now ({whose})"
+        f"if {' and '.join(answer.edits)}, {after.shed_rps:.1f} of {after.demand_rps:.1f} RPS would be shed, "
+        f"{before.shed_rps:.1f} now ({whose})"
     )
