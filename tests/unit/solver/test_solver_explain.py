@@ -187,3 +187,15 @@ def test_the_score_is_the_mean_over_served_traffic_and_tells_overload_apart() ->
     nothing = tick_of(problem([], [])).decision
     assert nothing is not None
     assert score(nothing.layout, nothing.plan).end_to_end_ms == 0.0
+
+
+def test_where_some_is_shed_a_weight_says_that_it_is_of_what_is_served() -> None:
+    p = problem([row("a", 25)], [engine("e1"), engine("e2", "s2")], LINKS, (FLAT,))
+    tick = tick_of(p)
+    found = explain(tick, "a", "e1")
+    assert found.shed_ratio == pytest.approx(0.2)
+    said = "a for m (default) sends e1 10.0 RPS, 50.0 % of the 20.0 RPS that are served (5.0 of 25.0 RPS are shed): "
+    assert found.sentences[0].startswith(said)
+    assert tick.snapshot.routes[0].sentence == (
+        "5.0 of 25.0 RPS (20.0 %) are shed, demand is above capacity; of the 20.0 served 50.0 % to e1, 50.0 % to e2"
+    )

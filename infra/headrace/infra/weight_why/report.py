@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from headrace.infra.past_tick.again import Again
 from headrace.infra.weight_why.steps import WeightStep
 from headrace.schemas.errors import InvalidInputError
-from headrace.schemas.weights import PPM, Excluded, Protected, RouteWeights, Snapshot
+from headrace.schemas.weights import Excluded, Protected, RouteWeights, Snapshot
 from headrace.solver.core.why.explain import explain
+from headrace.solver.core.why.explain_words import flow_words
 from headrace.solver.core.why.explanation import Alternative, PriceTerms
 
 
@@ -35,7 +36,8 @@ class WeightReport:
         computed_again: whether computing the tick again gave the weights that were recorded.
         inputs_proved: whether the inputs were proved, by digest, to be those that the solver had read.
         route: `cluster|model|class`.
-        weight_ppm: the engine's share, as it was recorded.
+        weight_ppm: the engine's share of what the route serves, as it was recorded.
+        shed_rps: how much of the route's demand is shed.
         sentences: the answer in plain sentences.
         terms_ms: the price of one more request, whose first five parts add up to the last; null where it is excluded,
             and where the tick only held.
@@ -71,6 +73,7 @@ class WeightReport:
     replica_worth_ms_rps: float | None
     protections: tuple[Protected, ...]
     history: tuple[WeightStep, ...] = ()
+    shed_rps: float = 0.0
 
 
 def weight_report(
@@ -108,6 +111,7 @@ def weight_report(
         replica_worth_ms_rps=found.replica_worth_ms_rps,
         protections=_protections(recorded, route, found.engine_id),
         history=tuple(history),
+        shed_rps=route.demand_rps * route.shed_ratio,
     )
 
 
@@ -140,7 +144,7 @@ def _held(recorded: Snapshot, asked: AskedWeight, history: Sequence[WeightStep],
         raise InvalidInputError("explain", (f"engine is {asked.engine_id!r}; there are {known}",))
     weight = 0 if target is None else target.weight_ppm
     why = out.sentence if target is None and out is not None else "" if target is None else target.sentence
-    share = f"{100 * weight / PPM:.1f} %"
+    share = flow_words(weight, route.demand_rps, route.shed_ratio)
     kept = f"{route.route.cluster} keeps sending {asked.engine_id} {share}, as version {route.version} did: {why}."
     return WeightReport(
         version=commit.version,
@@ -164,6 +168,7 @@ def _held(recorded: Snapshot, asked: AskedWeight, history: Sequence[WeightStep],
         replica_worth_ms_rps=None,
         protections=_protections(recorded, route, asked.engine_id),
         history=tuple(history),
+        shed_rps=route.demand_rps * route.shed_ratio,
     )
 
 

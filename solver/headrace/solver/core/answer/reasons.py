@@ -83,16 +83,19 @@ def sentence_of(s: Standing, reason: Reason) -> str:
 def route_sentence(
     demand_rps: float, weights: list[tuple[str, int]], shed_ratio: float, marginal_ms: float | None
 ) -> str:
-    """Say in one sentence what a route does; `weights` are (engine, ppm)."""
+    """Say in one sentence what a route does; `weights` are (engine, ppm) of what is served."""
     if not weights:
         return f"{demand_rps:.1f} RPS asked for, all refused: no engine may serve it, see the excluded ones"
     largest = sorted(weights, key=lambda w: (-w[1], w[0]))
     parts = [f"{ppm / 10_000:.1f} % to {engine}" for engine, ppm in largest[:3]]
     if len(largest) > 3:
         parts.append(f"the rest to {len(largest) - 3} more")
-    text = f"{demand_rps:.1f} RPS: {', '.join(parts)}"
     if shed_ratio > 0.0:
-        return f"{text}; {shed_ratio * 100:.1f} % is shed, demand is above capacity"
+        shed = f"{shed_ratio * demand_rps:.1f} of {demand_rps:.1f} RPS ({shed_ratio * 100:.1f} %) are shed"
+        return (
+            f"{shed}, demand is above capacity; of the {(1.0 - shed_ratio) * demand_rps:.1f} served {', '.join(parts)}"
+        )
+    text = f"{demand_rps:.1f} RPS: {', '.join(parts)}"
     if marginal_ms is None:
         return text
     return f"{text}; one more request per second would cost {marginal_ms:.0f} ms"

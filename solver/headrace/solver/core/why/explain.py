@@ -85,6 +85,7 @@ def _explain(tick: Tick, row: int, engine: int) -> Explanation:
         alternatives=rejected_alternatives(layout, plan, settings, row, pair),
         others_excluded=others,
         replica_worth_ms_rps=None,
+        shed_ratio=record.shed_ratio,
     )
     if pair is not None:
         group = int(layout.engine_group[engine])

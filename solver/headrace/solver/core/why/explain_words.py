@@ -28,8 +28,19 @@ def _price(e: Explanation) -> str:
     if e.weight_ppm == 0:
         against = "" if e.route_marginal_ms is None else f", {t.marginal_ms - e.route_marginal_ms:.0f} ms too dear"
         return f"{where} sends {e.engine_id} nothing: a first request would cost {sum_}{against}."
-    flow = f"{e.weight_ppm / 10_000:.1f} % of {e.demand_rps:.1f} RPS"
+    flow = flow_words(e.weight_ppm, e.demand_rps, e.shed_ratio)
     return f"{where} sends {e.engine_id} {flow}: one more request costs {sum_}."
+
+
+def flow_words(weight_ppm: int, demand_rps: float, shed_ratio: float) -> str:
+    """Say a weight with what it is a share of: of what is served, which is not all where some is shed."""
+    share = f"{weight_ppm / 10_000:.1f} %"
+    if shed_ratio <= 0.0:
+        return f"{share} of {demand_rps:.1f} RPS"
+    shed = shed_ratio * demand_rps
+    served = demand_rps - shed
+    flow = f"{served * weight_ppm / 1e6:.1f} RPS, {share} of the {served:.1f} RPS that are served"
+    return f"{flow} ({shed:.1f} of {demand_rps:.1f} RPS are shed)"
 
 
 def _rejected(e: Explanation) -> str:

@@ -34,7 +34,7 @@ class Explanation:
     Attributes:
         route: the route.
         engine_id: the engine.
-        weight_ppm: its weight.
+        weight_ppm: its weight, of what the route serves.
         demand_rps: the route's demand.
         terms: the engine's price for this route; None where it is excluded.
         route_marginal_ms: the route's dual; None where the policy knows no prices.
@@ -48,6 +48,7 @@ class Explanation:
         replica_worth_rps: how much of what is shed one more replica would serve, at least; None where unknown.
         price_interval_ms: what the engine's price may be at its load: the slopes on both sides of it, the same two but
             at a corner of its curve; without an upper end where it is full. None where the weights stand as they are.
+        shed_ratio: the share of the route's demand that is shed.
     """
 
     route: RouteKey
@@ -65,3 +66,4 @@ class Explanation:
     sentences: tuple[str, ...] = ()
     replica_worth_rps: float | None = None
     price_interval_ms: tuple[float, float | None] | None = None
+    shed_ratio: float = 0.0
