@@ -10,6 +10,7 @@ from headrace.schemas.codec import encode, encode_confluent
 from headrace.schemas.dead_letters import DeadLetter, RejectReason
 from headrace.schemas.signals import EngineSignals, NetworkProbe
 from headrace.schemas.topics import (
+    DEAD_LETTERS,
     SHADOW,
     SIGNALS_DEMAND,
     SIGNALS_ENGINE,
@@ -57,6 +58,18 @@ def _letters(reason: RejectReason, detail: str) -> Callable[[System], None]:
         ]
 
     return plant
+
+
+def _flood(system: System) -> None:
+    """Seventy thousand bad records, of which a doctor reads a few."""
+    _letters(RejectReason.MALFORMED, "no Avro framing")(system)
+    system.more[DEAD_LETTERS] = system.more[SIGNALS_ENGINE] = 70_000
+
+
+def _old_unread(system: System) -> None:
+    """Next to nothing comes any more; what is unread is three minutes old, however long it would take to come anew."""
+    system.behind[SIGNALS_ENGINE] = 5_000
+    system.unread_for_ms[SIGNALS_ENGINE] = 180_000
 
 
 def _registered(system: System) -> Put:
@@ -238,6 +251,24 @@ TOPICS: tuple[Planted, ...] = (
         "is 40000 records behind on headrace.signals.engine",
         "headrace streams --workers 2",
         "apache",
+    ),
+    Planted(
+        "a worker whose earliest unread record is minutes old",
+        _old_unread,
+        "lag",
+        F,
+        "records behind on headrace.signals.engine, the earliest 3 min old; at most 10 s",
+        "headrace streams --workers 2",
+        "picture",
+    ),
+    Planted(
+        "a flood of bad records",
+        _flood,
+        "dead_letters",
+        F,
+        "60 of the newest 60 MALFORMED from headrace.signals.engine",
+        "headrace dead-letters --since 10m --reason MALFORMED",
+        "picture",
     ),
     Planted(
         "no solver",

@@ -89,8 +89,11 @@ class System:
     configs: dict[str, dict[str, str]] = field(default_factory=dict)
     partitions: dict[str, int] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
-    members: dict[str, int] = field(default_factory=dict)
+    members: dict[str, int | None] = field(default_factory=dict)
     behind: dict[str, int] = field(default_factory=dict)
+    more: dict[str, int] = field(default_factory=dict)
+    """Records of a role's first partition that came lately, and that a doctor does not read."""
+    unread_for_ms: dict[str, int] = field(default_factory=dict)
     operations: dict[str, frozenset[str]] = field(default_factory=dict)
     telemetry: list[Telemetry] = field(default_factory=list)
     brokers: tuple[BrokerSeen, ...] = (BrokerSeen("127.0.0.1:9092", None, None), BrokerSeen("127.0.0.1:9092", 1, None))
@@ -167,7 +170,16 @@ class System:
             return TopicSeen(topic.name, Presence.MISSING)
         extra = self.behind.get(role, 0)
         partitions = tuple(
-            PartitionSeen(n, 1, (1,), (1,), 0, ends.get((topic.name, n), 0) + extra, extra)
+            PartitionSeen(
+                n,
+                1,
+                (1,),
+                (1,),
+                0,
+                ends.get((topic.name, n), 0) + extra,
+                extra,
+                extra - (self.more.get(role, 0) if n == 0 else 0),
+            )
             for n in range(self.partitions.get(role, topic.partitions))
         )
         config = {**topic.config, "retention.bytes": "-1", **self.configs.get(role, {})}
@@ -177,7 +189,8 @@ class System:
         streams = self.setup.streams.group_id
         signals = {self.setup.table[role].name for role in STATE_OF}
         committed = {place: end for place, end in ends.items() if place[0] in signals}
-        yield GroupSeen(streams, self.members.get("streams", 1), "STABLE", committed)
+        unread = {(self.setup.table[role].name, 0): self.now_ms - ms for role, ms in self.unread_for_ms.items()}
+        yield GroupSeen(streams, self.members.get("streams", 1), "STABLE", committed, unread_ms=unread)
         leader = f"{self.setup.table[WEIGHTS].name}.leader"
         yield GroupSeen(leader, self.members.get("solver", 1), "STABLE", {})
         if self.setup.bridge.sources:

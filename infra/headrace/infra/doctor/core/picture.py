@@ -66,7 +66,7 @@ class BrokerSeen:
 class PartitionSeen:
     """One partition. `leader` None = it has none; `end` is the offset after the last, `end_before` what it was then.
 
-    Offsets are None where they were not told.
+    `end_lately` is what it was ten minutes ago. Offsets are None where they were not told.
     """
 
     number: int
@@ -76,11 +76,17 @@ class PartitionSeen:
     first: int | None = None
     end: int | None = None
     end_before: int | None = None
+    end_lately: int | None = None
 
     @property
     def grown(self) -> int:
         """How many records it grew by since; 0 where that is not known."""
         return 0 if self.end is None or self.end_before is None else max(0, self.end - self.end_before)
+
+    @property
+    def grown_lately(self) -> int:
+        """How many records it grew by in the last ten minutes; 0 where that is not known."""
+        return 0 if self.end is None or self.end_lately is None else max(0, self.end - self.end_lately)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,11 @@ class TopicSeen:
 
 @dataclass(frozen=True, slots=True)
 class GroupSeen:
-    """One consumer group. `members` None = the broker does not say; `problem` says why nothing else is known."""
+    """One consumer group. `members` None = the broker does not say; `problem` says why nothing else is known.
+
+    `unread_ms` is the time of the earliest record that it has not read, of each partition that has one; a partition of
+    which that was not told is left out.
+    """
 
     group_id: str
     members: int | None
@@ -109,6 +119,7 @@ class GroupSeen:
     committed: Mapping[Place, int]
     operations: frozenset[str] | None = None
     problem: str | None = None
+    unread_ms: Mapping[Place, int] = field(default_factory=dict[Place, int])
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +258,12 @@ class Picture:
     def was_read(self, role: str) -> bool:
         """Say whether all that was wanted of a topic's records was read: what is not there then is not there."""
         return all(each.part != f"records of {self.setup.table[role].name}" for each in self.unread)
+
+    @property
+    def heard_for_ms(self) -> int | None:
+        """For how long signals have been heard, as far as was looked back; None where none was."""
+        first = min((heard.record_ms for heard in self.signals or ()), default=None)
+        return None if first is None else max(0, self.at_ms - first)
 
     def newest(self, role: str) -> int | None:
         """Give the time of a topic's newest record; None where none was read."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from headrace.infra.config import Config
-from headrace.infra.doctor.core.picture import Picture, Place, Presence, Setup, TopicSeen, Unread
+from headrace.infra.doctor.core.picture import GroupSeen, Picture, Place, Presence, Setup, TopicSeen, Unread
 from headrace.infra.doctor.core.reading import Reading
 from headrace.infra.doctor.core.slices import Appetite, Slice, earlier_slice, newest_slice
 from headrace.infra.doctor.gather.addresses import try_addresses
@@ -41,6 +41,8 @@ LOOK_BACK_MS = 10 * MINUTE_MS
 TO_THE_END = 1 << 62
 RATE_MS = MINUTE_MS
 """Over what time a topic's rate is taken."""
+FEW_UNREAD = 25
+"""Of a partition in which so few records are unread, none is looked at: offsets are committed by the batch."""
 
 _FLEET: Mapping[str, Appetite] = {role: Appetite(None, least=0, most=200_000) for role in (FLEET, PROFILES)}
 _STATES_OF_EACH = 4
@@ -87,7 +89,7 @@ def _gathered(config: Config, setup: Setup, clock_ms: Callable[[], int], left: T
     tails = Tails(config.kafka, left)
     try:
         topics, at_ms = _with_offsets(admin, tails, topics, clock_ms)
-        groups = admin.groups(_group_ids(setup))
+        groups = _with_unread(tails, topics, admin.groups(_group_ids(setup)))
         for appetites in (_FLEET, None):
             # The fleet first: of states as many are read as it takes to hear of every engine.
             wanted = appetites or _appetites(setup, len(reading.view.specs))
@@ -156,7 +158,7 @@ def _with_offsets(
     places = _places(topics)
     first, end = admin.first_offsets(places), admin.end_offsets(places)
     at_ms = clock_ms()
-    before = tails.offsets_at(places, at_ms - RATE_MS)
+    before, lately = tails.offsets_at(places, at_ms - RATE_MS), tails.offsets_at(places, at_ms - LOOK_BACK_MS)
     described = {
         name: replace(
             topic,
@@ -166,6 +168,7 @@ def _with_offsets(
                     first=first.get((name, each.number)),
                     end=end.get((name, each.number)),
                     end_before=before.get((name, each.number)),
+                    end_lately=lately.get((name, each.number)),
                 )
                 for each in topic.partitions
             ),
@@ -173,6 +176,25 @@ def _with_offsets(
         for name, topic in topics.items()
     }
     return described, at_ms
+
+
+def _with_unread(
+    tails: Tails, topics: Mapping[str, TopicSeen], groups: Mapping[str, GroupSeen]
+) -> dict[str, GroupSeen]:
+    """Give the groups with the time of the earliest record that each has not read, as that record itself bears it."""
+    found: dict[str, GroupSeen] = {}
+    for group_id, group in groups.items():
+        wanted: list[Slice] = []
+        for (name, number), committed in group.committed.items():
+            topic = topics.get(name)
+            for each in topic.partitions if topic is not None else ():
+                if each.number == number and each.first is not None and each.end is not None:
+                    # What was committed may no longer lie in the log: the earliest that does is then the earliest.
+                    start = max(committed, each.first)
+                    wanted += [Slice(name, number, start, start + 1)] if start + FEW_UNREAD < each.end else []
+        unread_ms = {(record.topic, record.partition): record.timestamp_ms for record in tails.read(wanted)}
+        found[group_id] = replace(group, unread_ms=unread_ms)
+    return found
 
 
 def _places(topics: Mapping[str, TopicSeen]) -> list[Place]:
@@ -200,7 +222,8 @@ def _appetites(setup: Setup, engines: int) -> Mapping[str, Appetite]:
         SNAPSHOTS: Appetite(setup.solver.keyframe_ms + MINUTE_MS, least=50, most=20_000),
         WEIGHTS: Appetite(LOOK_BACK_MS, least=500, most=10_000),
         DECISIONS: Appetite(LOOK_BACK_MS, least=120, most=2_000),
-        DEAD_LETTERS: Appetite(LOOK_BACK_MS, least=0, most=5_000),
+        # A sample, for their reasons: how many there are is told by the offsets.
+        DEAD_LETTERS: Appetite(LOOK_BACK_MS, least=0, most=500),
     }
 
 

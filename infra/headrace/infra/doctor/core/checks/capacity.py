@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from headrace.infra.doctor.core.contract import Finding, fault
 from headrace.infra.doctor.core.picture import Picture
 
-FOLLOWS_FROM = ("brokers", "engines", "network", "profiles", "units", "sources", "freeze")
+FOLLOWS_FROM = ("brokers", "engines", "network", "load", "profiles", "units", "sources", "lag", "freeze")
 
 SHED_SHARE = 0.001
 

@@ -1,22 +1,24 @@
 """Next to nothing is refused: dead letters are few, and their dominant reason says what to mend."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from headrace.infra.doctor.core.contract import Finding, fault, warning
 from headrace.infra.doctor.core.mending import PUBLISH_FLEET, SET_CLOCK
 from headrace.infra.doctor.core.picture import Letter, Picture
 from headrace.infra.doctor.core.words import duration, some
 from headrace.schemas.dead_letters import RejectReason
-from headrace.schemas.topics import STATE_OF
+from headrace.schemas.topics import DEAD_LETTERS, STATE_OF
 
 FOLLOWS_FROM = ("brokers", "clocks", "records", "fleet")
 
 WINDOW_MS = 600_000
 FEW = 5
 """So many in ten minutes are somebody's slip."""
+MANY = 1_000
 MANY_SHARE = 0.1
-"""Share of the signals from which their loss is a fault."""
+"""How many, and which share of the signals, from which on it is a fault, and others may follow from it."""
+_FLOOD = "; workers that read so many fall behind, and engines that still report count as silent then"
 _MEANS = {
     RejectReason.UNKNOWN_ENGINE: "engines publish that the fleet does not have: their signals count for nothing",
     RejectReason.TIME_IN_FUTURE: "a producer's clock is ahead of the brokers'",
@@ -28,38 +30,37 @@ _MEANS = {
 
 
 def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
-    """Give the rate of refusals, and what most of them are for."""
+    """Give how many were refused, counted by offsets, and what most of the newest are for."""
     letters = [each for each in picture.letters or () if now_ms - each.refused_ms <= WINDOW_MS]
+    total = max(len(letters), _grown(picture, (DEAD_LETTERS,)))
     if len(letters) <= FEW:
         return
     reasons = Counter(each.letter.reason for each in letters)
     reason, count = reasons.most_common(1)[0]
     last = next(each for each in reversed(letters) if each.letter.reason is reason)
     topics = some({each.letter.topic for each in letters if each.letter.reason is reason})
-    span_ms = max(60_000, now_ms - min(each.refused_ms for each in letters))
-    share = _share(picture, len(letters) * 60_000 / span_ms)
-    say = fault if share is not None and share > MANY_SHARE else warning
+    signals = _grown(picture, STATE_OF)
+    share = total / signals if signals > 0 else None
+    say = fault if total >= MANY or (share is not None and share > MANY_SHARE) else warning
     part = "" if share is None else f", {100 * min(1.0, share):.0f} % of the signals"
+    of_them = f"{count} of them" if total == len(letters) else f"{count} of the newest {len(letters)}"
+    since_ms = min(each.refused_ms for each in letters) if total == len(letters) else now_ms - WINDOW_MS
+    newest = duration(now_ms - max(each.refused_ms for each in letters))
     yield say(
         reason.value,
-        f"{len(letters)} records were refused in the last {duration(span_ms)}{part}; at most {FEW}; {count} of them "
-        f"{reason} from {topics}; the last: {last.letter.detail[:200]}",
-        _MEANS.get(reason, "a producer gives numbers that cannot be"),
+        f"{total} records were refused in the last {duration(now_ms - since_ms)}{part}; at most {FEW}; {of_them} "
+        f"{reason} from {topics}; the last {newest} ago: {last.letter.detail[:200]}",
+        _MEANS.get(reason, "a producer gives numbers that cannot be") + (_FLOOD if say is fault else ""),
         *_mend(picture, reason, last),
-        value=len(letters),
+        value=total,
         bound=FEW,
     )
 
 
-def _share(picture: Picture, letters_a_minute: float) -> float | None:
-    signals = sum(
-        each.grown
-        for role in STATE_OF
-        for topic in [picture.topic(role)]
-        if topic is not None
-        for each in topic.partitions
-    )
-    return letters_a_minute / signals if signals > 0 else None
+def _grown(picture: Picture, roles: Iterable[str]) -> int:
+    """Count what came to topics in the last ten minutes."""
+    topics = [picture.topic(role) for role in roles]
+    return sum(each.grown_lately for topic in topics if topic is not None for each in topic.partitions)
 
 
 def _mend(picture: Picture, reason: RejectReason, last: Letter) -> tuple[str, ...]:

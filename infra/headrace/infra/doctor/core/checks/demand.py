@@ -8,7 +8,7 @@ from headrace.infra.doctor.core.words import count, duration, some
 from headrace.schemas.topics import STATE_DEMAND
 from headrace.solver.core.inputs.silence import hearing_of
 
-FOLLOWS_FROM = ("brokers", "workers", "sources", "clocks")
+FOLLOWS_FROM = ("brokers", "workers", "lag", "sources", "dead_letters", "clocks")
 
 
 def check(picture: Picture, now_ms: int) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from headrace.infra.doctor.core.words import count, some
 from headrace.schemas.weights import Reason
 from headrace.solver.core.inputs.assemble import assemble
 
-FOLLOWS_FROM = ("brokers", "workers", "sources")
+FOLLOWS_FROM = ("brokers", "workers", "lag", "sources", "dead_letters")
 
 _BY_REASON = (Reason.NETWORK_UNKNOWN, Reason.NETWORK_LOST)
 

@@ -13,17 +13,21 @@ from headrace.schemas.topics import FLEET, PROFILES, STATE_OF
 
 FOLLOWS_FROM = ("registry",)
 
+LATELY_MS = 60_000
+"""Signals are told of for so long; what stands in a compacted topic is told for as long as it stands there."""
 _UNREADABLE = (RejectReason.MALFORMED, RejectReason.UNKNOWN_SCHEMA, RejectReason.WRONG_RECORD)
 
 
-def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 - the contract's
+def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
     """Give, by topic and reason, the records that cannot be used; `profiles` and `clocks` judge theirs."""
     table = picture.setup.table
+    signals = {table[role].name for role in STATE_OF}
     groups: dict[tuple[str, RejectReason], list[RefusedRecord]] = defaultdict(list)
     for refused in picture.refused:
+        if refused.topic in signals and now_ms - refused.timestamp_ms > LATELY_MS:
+            continue  # what is over is told by the dead letters
         if refused.topic != table[PROFILES].name and refused.reason is not RejectReason.TIME_IN_FUTURE:
             groups[refused.topic, refused.reason].append(refused)
-    signals = {table[role].name for role in STATE_OF}
     for (topic, reason), found in sorted(groups.items()):
         last = found[-1]
         say = warning if topic in signals else fault

@@ -8,7 +8,7 @@ from headrace.infra.doctor.core.words import duration
 from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.weights import SnapshotStatus
 
-FOLLOWS_FROM = ("brokers", "workers", "engines", "freeze", "profiles", "sources")
+FOLLOWS_FROM = ("brokers", "workers", "lag", "engines", "freeze", "profiles", "sources")
 
 FIRST = ("DUAL", "SIFTED")
 LOW_SHARE = 0.1

@@ -12,7 +12,7 @@ from headrace.infra.doctor.core.picture import Heard, Picture
 from headrace.infra.doctor.core.words import count, duration, some
 from headrace.schemas.signals import Demand, EngineSignals, NetworkProbe
 
-FOLLOWS_FROM = ("brokers",)
+FOLLOWS_FROM = ("brokers", "dead_letters")
 
 SILENT_MS = 30_000
 PERIODS = 6.0

@@ -7,7 +7,7 @@ from headrace.infra.doctor.core.picture import Picture
 from headrace.infra.doctor.core.words import duration
 from headrace.schemas.signals import Demand, EngineSignals, NetworkProbe
 
-FOLLOWS_FROM = ("brokers", "workers", "lag")
+FOLLOWS_FROM = ("brokers", "workers", "lag", "dead_letters")
 
 SLACK_MS = 10_000
 

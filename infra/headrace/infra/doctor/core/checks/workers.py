@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from headrace.infra.doctor.core.contract import Finding, fault
 from headrace.infra.doctor.core.picture import Picture
 from headrace.infra.doctor.core.words import duration
-from headrace.schemas.topics import STATE_OF, WEIGHTS
+from headrace.schemas.topics import DEAD_LETTERS, STATE_OF, WEIGHTS
 
 FOLLOWS_FROM = ("brokers", "topics", "permissions")
 
@@ -13,7 +13,7 @@ SILENT_MS = 30_000
 """States that are this much older than the signals they are made of: nobody makes them."""
 
 
-def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 - the contract's
+def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
     """Give each kind of worker of which none runs."""
     setup = picture.setup
     yield from _no_member(picture, setup.streams.group_id, "streams", "signals are not folded: states grow old")
@@ -23,7 +23,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 -
         yield from _no_member(picture, setup.bridge.group_id, "bridge", "telemetry of bridge.sources is not read")
     streams = picture.groups.get(setup.streams.group_id)
     if streams is None or streams.members is None:
-        yield from _nothing_written(picture)
+        yield from _nothing_written(picture, now_ms)
 
 
 def _no_member(picture: Picture, group_id: str, command: str, means: str) -> Iterator[Finding]:
@@ -41,8 +41,18 @@ def _no_member(picture: Picture, group_id: str, command: str, means: str) -> Ite
     )
 
 
-def _nothing_written(picture: Picture) -> Iterator[Finding]:
-    """Judge the streams by what they write, where the broker does not tell a group's members."""
+def _nothing_written(picture: Picture, now_ms: int) -> Iterator[Finding]:
+    """Judge the streams by what they write, where the broker does not tell a group's members.
+
+    One that writes anything runs: what it is late with, the check `lag` tells. One that has just been started, or
+    whose first signals have just come, is given the time that it takes.
+    """
+    wrote = [at_ms for role in (*STATE_OF.values(), DEAD_LETTERS) if (at_ms := picture.newest(role)) is not None]
+    heard_for_ms = picture.heard_for_ms
+    if wrote and now_ms - max(wrote) <= SILENT_MS:
+        return
+    if not wrote and heard_for_ms is not None and heard_for_ms <= SILENT_MS:
+        return
     idle: list[str] = []
     for signals, state in STATE_OF.items():
         heard, written = picture.newest(signals), picture.newest(state)

@@ -1,0 +1,53 @@
+"""What is named as the cause of what: a flood of bad records, a worker that lags, engines that are stale for it."""
+
+from doctor_faults import PLANTED
+from doctor_system import System, healthy
+from headrace.infra.doctor.core.checks import check_named
+from headrace.infra.doctor.core.contract import Severity
+
+
+def planted(*names: str) -> System:
+    system = healthy()
+    for name in names:
+        next(each for each in PLANTED if each.name == name).plant(system)
+    return system
+
+
+def test_a_flood_comes_before_the_lag_that_it_makes_and_the_lag_before_the_engines_that_are_stale_for_it() -> None:
+    system = planted("a flood of bad records", "a worker whose earliest unread record is minutes old", "a stale engine")
+    found = [(each.check, each.severity, each.follows_from) for each in system.findings()]
+    assert found == [
+        ("dead_letters", Severity.FAULT, None),
+        ("lag", Severity.FAULT, "dead_letters"),
+        ("engines", Severity.WARNING, "lag"),
+    ]
+
+
+def test_a_flood_is_counted_by_offsets_and_not_by_what_was_read_of_it() -> None:
+    (found,) = planted("a flood of bad records").findings()
+    assert found.value == "70060"
+    assert found.sentence.startswith("70060 records were refused in the last 10 min, 100 % of the signals; at most 5; ")
+
+
+def test_streams_that_write_dead_letters_run_however_old_the_states_are() -> None:
+    system = planted("no worker", "dead letters that grow")
+    system.members["streams"] = None  # as the embedded broker tells
+    assert "workers" not in {each.check for each in system.findings()}
+    system.letters.clear()
+    assert "workers" in {each.check for each in system.findings()}
+
+
+def test_streams_are_given_time_to_write_their_first_state() -> None:
+    system = healthy()
+    system.members["streams"] = None
+    for table in (system.states, system.demands, system.links):
+        table.clear()
+    assert "workers" in {each.check for each in system.findings()}
+    system.signals = [(at_ms, signal) for at_ms, signal in system.signals if system.now_ms - at_ms < 10_000]
+    assert "workers" not in {each.check for each in system.findings()}
+
+
+def test_bad_signals_of_a_flood_that_is_over_are_no_news_of_the_topic() -> None:
+    system, records = planted("records of a foreign schema"), check_named("records")
+    assert len(tuple(records.judge(system.picture(), system.now_ms))) == 1
+    assert tuple(records.judge(system.picture(), system.now_ms + 180_000)) == ()
