@@ -17,6 +17,8 @@ CORES = (
     *sorted((ROOT / "infra/headrace/infra/gateway/core").rglob("*.py")),
     *sorted((ROOT / "infra/headrace/infra/console/core").rglob("*.py")),
     *sorted((ROOT / "infra/headrace/infra/doctor/core").rglob("*.py")),
+    *sorted((ROOT / "infra/headrace/infra/overrides/rules").rglob("*.py")),
+    ROOT / "infra/headrace/infra/redaction/redact.py",
     *sorted((ROOT / "schemas/headrace/schemas").glob("*.py")),
     *sorted(p for p in (ROOT / "streams/headrace/dataplane").rglob("*.py") if p.name not in ("feed.py", "reporter.py")),
 )
