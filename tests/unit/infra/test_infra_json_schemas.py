@@ -22,7 +22,7 @@ from headrace.infra.weights_tail.diff import Diff
 from headrace.infra.weights_tail.fold import Shown
 from headrace.infra.weights_tail.json_line import json_line
 from headrace.infra.what_if.answer import what_if
-from headrace.infra.what_if.edits import parse_edits
+from headrace.infra.what_if.edits import Asked, parse_edits
 from headrace.schemas.dead_letters import DeadLetter, RejectReason
 from headrace.schemas.plain import to_plain
 from headrace.schemas.weights import Protected
@@ -63,7 +63,7 @@ def printed(name: str) -> dict[str, Any]:  # noqa: PLR0911 - one a kind
             system.missing.add("shadow")
             return _plain(system.report())
         case _:
-            edits = parse_edits((), ("engine-b=1",), (), (), problem)
+            edits = parse_edits(Asked(replicas=("engine-b=1",)), problem)
             return _plain(what_if(again, edits, SolverSettings(), Glop(), proved=True))
 
 

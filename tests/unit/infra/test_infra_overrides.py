@@ -9,7 +9,7 @@ from headrace.infra.overrides.records import sound
 from headrace.infra.overrides.rules import Stands, shed
 from headrace.infra.past_tick.again import differing
 from headrace.infra.what_if.answer import WhatIf, what_if
-from headrace.infra.what_if.edits import parse_edits
+from headrace.infra.what_if.edits import Asked, parse_edits
 from headrace.schemas.codec import decode, encode
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind, is_override_key
@@ -30,7 +30,7 @@ SAID = Override(OverrideKind.DRAIN, "e1", "ann", "driver upgrade", NOW_MS, NOW_M
 
 def drained(*engines: str, demand: tuple[str, ...] = ()) -> WhatIf:
     again = solved(three_regions())
-    edits = parse_edits((), (), engines, demand, again.problem)
+    edits = parse_edits(Asked(drain=engines, demand=demand), again.problem)
     return what_if(again, edits, SolverSettings(), Glop(), proved=True)
 
 

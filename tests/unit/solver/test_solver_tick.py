@@ -84,7 +84,7 @@ def test_overload_sheds_the_lowest_tier_first_and_takes_away_the_retries() -> No
     assert tick.record.shed_rps == pytest.approx(4.0)
     assert "4.0 RPS shed, of tier 1" in tick.record.sentence
     assert batch.targets[0].reason is Reason.AT_CAPACITY
-    assert "50.0 % is shed" in batch.sentence
+    assert batch.sentence.startswith("4.0 of 8.0 RPS (50.0 %) are shed, ")
 
 
 def test_three_tiers_are_shed_in_order_though_the_lowest_is_nearest() -> None:

@@ -13,7 +13,7 @@ from headrace.infra.past_tick.again import NotDecidedError, compute_again
 from headrace.infra.past_tick.find import NoTickError, find_tick
 from headrace.infra.past_tick.wanted import Wanted
 from headrace.infra.what_if.answer import what_if
-from headrace.infra.what_if.edits import Edit, parse_edits, pinned
+from headrace.infra.what_if.edits import Asked, Edit, parse_edits, pinned
 from headrace.schemas.codec import encode
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.overrides import Override, OverrideKind
@@ -52,7 +52,7 @@ def edit_of(override: Override, problem: Problem) -> tuple[Edit, ...]:
     if override.target not in {engine.engine_id for engine in problem.engines}:
         return ()
     if override.kind is OverrideKind.DRAIN:
-        return parse_edits((), (), (override.target,), (), problem)
+        return parse_edits(Asked(drain=(override.target,)), problem)
     if override.cluster is None or override.least_ppm is None or override.most_ppm is None:
         return ()
     words = f"pinned to {override.share_words} {override.words}"

@@ -1,6 +1,6 @@
 """The tick that stands and the one that would come of an edit, side by side; `to_plain` of it is the command's JSON.
 
-    before   the tick as it was computed
+    before   the tick as it was computed; where an operator had frozen it, the frozen weights at that tick's demand
     after    the edited problem solved again and again from the snapshot that stood, time standing still, until the
              weights stay: what the solver comes to once it has moved what it thinks worth moving
 
@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 
 from headrace.infra.demo.movement import moved_rps
 from headrace.infra.past_tick.again import Again
-from headrace.infra.what_if.edits import Edit, edited, remembered
+from headrace.infra.what_if.edits import Edit, edited, notes_on, remembered
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.weights import PPM, RouteWeights, Snapshot
+from headrace.solver.core.inputs.assemble import lost_profiles, lost_telemetry
 from headrace.solver.core.linear import LinearSolver
 from headrace.solver.core.program.score import score
 from headrace.solver.core.tick import Tick, TickStamp, solve_tick
@@ -40,7 +41,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class ShareChange:
-    """An engine's share of a route before and after. A route that is not there, or refused, has share 0."""
+    """An engine's share of what a route serves, before and after. A route not there, or refused, has share 0."""
 
     route: str
     engine_id: str
@@ -48,6 +49,17 @@ class ShareChange:
     after_ppm: int
     before_rps: float
     after_rps: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShedChange:
+    """What is shed of a route before and after, RPS, of the demand before and after."""
+
+    route: str
+    before_rps: float
+    after_rps: float
+    before_demand_rps: float
+    after_demand_rps: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +84,13 @@ class WhatIf:
         ticks: ticks until the weights stay.
         settled: whether they do, within the bound on ticks.
         sentence: the last of these ticks in the solver's words.
-        moved_rps: demand that goes elsewhere than before.
+        moved_rps: demand that goes elsewhere than before, what is newly shed or no longer shed included.
         before, after: all traffic.
         shares: of every route and engine that has or had some, by route and engine.
         engines: by id.
+        sheds: of every route that sheds before or after.
+        rerouted_rps: of what is served after, how much goes to another engine than before.
+        notes: what to know of the question itself, such as that an engine to be drained is out already.
     """
 
     version: int
@@ -90,19 +105,21 @@ class WhatIf:
     after: Totals
     shares: tuple[ShareChange, ...]
     engines: tuple[EngineChange, ...]
+    sheds: tuple[ShedChange, ...] = ()
+    rerouted_rps: float = 0.0
+    notes: tuple[str, ...] = ()
 
 
 def what_if(again: Again, edits: Sequence[Edit], settings: SolverSettings, lp: LinearSolver, *, proved: bool) -> WhatIf:
     """Solve the tick with the edits made.
 
     Raises:
-        InvalidInputError: the tick only held what stood before, so that there is nothing to compare with.
+        InvalidInputError: the tick only held what stood before, so that there is nothing to compare with, but where
+            it held since it was frozen, and that is lifted; or that is lifted and it was not frozen.
     """
-    before = again.tick
-    if before.decision is None:
-        raise InvalidInputError("what-if", (f"nothing was decided in that tick: {before.snapshot.commit.sentence}",))
-    problem, snapshot = edited(again.problem, edits), remembered(before.snapshot, edits)
-    commit, ticks, settled, after = before.snapshot.commit, 0, False, before
+    before = _standing(again, edits, settings, lp)
+    problem, snapshot = edited(again.problem, edits), remembered(again.tick.snapshot, edits)
+    commit, ticks, settled, after = again.tick.snapshot.commit, 0, False, before
     while not settled and ticks < MAX_TICKS:
         ticks += 1
         stamp = TickStamp(commit.epoch, commit.version + ticks, commit.tick_ms)
@@ -123,7 +140,29 @@ def what_if(again: Again, edits: Sequence[Edit], settings: SolverSettings, lp: L
         after=_totals(after),
         shares=_shares(before.snapshot, after.snapshot),
         engines=_engines(before, after),
+        sheds=_sheds(before.snapshot, after.snapshot),
+        rerouted_rps=_rerouted_rps(before.snapshot, after.snapshot),
+        notes=notes_on(again.problem, edits),
     )
+
+
+def _standing(again: Again, edits: Sequence[Edit], settings: SolverSettings, lp: LinearSolver) -> Tick:
+    """Give the tick to compare with."""
+    commit, problem = again.tick.snapshot.commit, again.problem
+    lifted = any(edit.unfreeze for edit in edits)
+    if again.tick.decision is not None:
+        if lifted:
+            raise InvalidInputError("what-if", (f"--unfreeze: nothing is frozen at version {commit.version}",))
+        return again.tick
+    lost = lost_telemetry(problem) or lost_profiles(problem)
+    if problem.frozen and lifted and lost is None:
+        stamp = TickStamp(commit.epoch, commit.version, commit.tick_ms)
+        kept = replace(settings, policy="last_good")
+        return solve_tick(replace(problem, frozen=""), again.tick.snapshot, kept, lp, stamp)
+    if lifted and lost is not None:
+        raise InvalidInputError("what-if", (f"it would still be HELD without the freeze: {lost}",))
+    how = "; --unfreeze says what would come if that ended now" if problem.frozen else "; --at asks of a tick before it"
+    raise InvalidInputError("what-if", (f"nothing was decided in that tick: {commit.sentence}{how}",))
 
 
 def _totals(tick: Tick) -> Totals:
@@ -156,6 +195,30 @@ def _of(route: RouteWeights | None) -> dict[str, tuple[int, float]]:
         return {}
     served = route.demand_rps * (1.0 - route.shed_ratio)
     return {t.engine_id: (t.weight_ppm, served * t.weight_ppm / PPM) for t in route.targets if t.weight_ppm}
+
+
+def _sheds(before: Snapshot, after: Snapshot) -> tuple[ShedChange, ...]:
+    old, new = (
+        {str(r.route): (r.demand_rps * r.shed_ratio, r.demand_rps) for r in each.routes} for each in (before, after)
+    )
+    found: list[ShedChange] = []
+    for name in sorted(old.keys() | new.keys()):
+        (was, asked), (now, asks) = old.get(name, (0.0, 0.0)), new.get(name, (0.0, 0.0))
+        if max(was, now) > 0.0:
+            found.append(ShedChange(name, was, now, asked, asks))
+    return tuple(found)
+
+
+def _rerouted_rps(before: Snapshot, after: Snapshot) -> float:
+    """Give how much of what is served after goes to another engine than before."""
+    old, rps = {str(route.route): _of(route) for route in before.routes}, 0.0
+    for route in after.routes:
+        was, now = old.get(str(route.route), {}), _of(route)
+        nothing = (0, 0.0)
+        if was and now:
+            apart = sum(abs(now.get(e, nothing)[0] - was.get(e, nothing)[0]) for e in sorted(was.keys() | now.keys()))
+            rps += route.demand_rps * (1.0 - route.shed_ratio) * apart / (2 * PPM)
+    return rps
 
 
 def _engines(before: Tick, after: Tick) -> tuple[EngineChange, ...]:

@@ -3,8 +3,10 @@
     --capacity E=0        E serves so many RPS, whatever it is now: its exclusion, health and penalties do not count
     --add-replicas E=2    E has so many ready replicas more (or fewer: E=-1), each as the ones it has
     --drain E             E is out
+    --back E              E is not out any more, healthy and warm, with the replicas and the capacity last known of it
     --demand B*1.3        B asks for so much more; B=150 or B+20 in RPS; B is a cluster, or a route: B|model|class
     --pin B=E=20%         B sends E exactly so much, in place of another pin of the two; 5%..30% gives it room
+    --unfreeze            the freeze has ended
 
 What was measured of an engine belongs to what it was: it does not count for one that is changed.
 """
@@ -20,6 +22,7 @@ from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.weights import PPM, EngineMemory, Reason, Snapshot
 from headrace.solver.core.problem import Engine, Exclusion, Pin, Problem, Row
 
+NOTHING = "nothing is changed; give --capacity, --add-replicas, --drain, --back, --demand, --pin or --unfreeze"
 MAX_RPS = 1e9
 MAX_REPLICAS = 1_000_000
 _DEMAND = re.compile(r"([^*=+]+)([*=+])(.+)")
@@ -27,7 +30,10 @@ _DEMAND = re.compile(r"([^*=+]+)([*=+])(.+)")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change. `change_engine` and `change_row` say what it makes of those of that name; `pin` is added."""
+    """One change. `change_engine` and `change_row` say what it makes of those of that name; `pin` is added.
+
+    `out` is whether the engine is to be out, None where that is not the question.
+    """
 
     sentence: str
     name: str
@@ -35,16 +41,24 @@ class Edit:
     change_row: Callable[[Row], Row] | None = None
     pin: Pin | None = None
     forget: bool = False
+    out: bool | None = None
+    unfreeze: bool = False
 
 
-def parse_edits(
-    capacity: Sequence[str],
-    replicas: Sequence[str],
-    drain: Sequence[str],
-    demand: Sequence[str],
-    problem: Problem,
-    pins: Sequence[str] = (),
-) -> tuple[Edit, ...]:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was typed, by option."""
+
+    capacity: Sequence[str] = ()
+    replicas: Sequence[str] = ()
+    drain: Sequence[str] = ()
+    back: Sequence[str] = ()
+    demand: Sequence[str] = ()
+    pins: Sequence[str] = ()
+    unfreeze: bool = False
+
+
+def parse_edits(asked: Asked, problem: Problem) -> tuple[Edit, ...]:
     """Read what was typed.
 
     Raises:
@@ -54,11 +68,13 @@ def parse_edits(
     engines = [engine.engine_id for engine in problem.engines]
     places = sorted({row.route.cluster for row in problem.rows} | {str(row.route) for row in problem.rows})
     edits = [
-        *_each("--capacity", capacity, _capacity, engines, problems),
-        *_each("--add-replicas", replicas, _more_replicas, engines, problems),
-        *_each("--drain", drain, _drained, engines, problems),
-        *_each("--demand", demand, _demand, places, problems),
-        *_each("--pin", pins, _pin, engines, problems),
+        *_each("--capacity", asked.capacity, _capacity, engines, problems),
+        *_each("--add-replicas", asked.replicas, _more_replicas, engines, problems),
+        *_each("--drain", asked.drain, _drained, engines, problems),
+        *_each("--demand", asked.demand, _demand, places, problems),
+        *_each("--pin", asked.pins, _pin, engines, problems),
+        *_each("--back", asked.back, _back, engines, problems),
+        *([Edit("the freeze has ended", "", unfreeze=True)] if asked.unfreeze else []),
     ]
     clusters = sorted({row.route.cluster for row in problem.rows})
     problems += [
@@ -67,7 +83,7 @@ def parse_edits(
         if edit.pin is not None and edit.pin.cluster not in clusters
     ]
     if not problems and not edits:
-        problems.append("nothing is changed; give --capacity, --add-replicas, --drain, --demand or --pin")
+        problems.append(NOTHING)
     if problems:
         raise InvalidInputError("what-if", tuple(problems))
     return tuple(edits)
@@ -85,7 +101,25 @@ def edited(problem: Problem, edits: Sequence[Edit]) -> Problem:
             problem = replace(problem, rows=rows)
         if edit.pin is not None:
             problem = replace(problem, pins=_with(edit.pin, problem.pins))
+        if edit.unfreeze:
+            problem = replace(problem, frozen="")
     return problem
+
+
+def notes_on(problem: Problem, edits: Sequence[Edit]) -> tuple[str, ...]:
+    """Say which changes change nothing, since it is so already."""
+    engines = {engine.engine_id: engine for engine in problem.engines}
+    notes: list[str] = []
+    for edit in edits:
+        if edit.out is None:
+            continue
+        found = engines[edit.name].exclusion
+        if edit.out and found is not None:
+            already = f"{edit.name} is excluded already ({found.reason}, {found.sentence}): to drain it changes nothing"
+            notes.append(f"{already}; --back {edit.name} says what it would take if it came back")
+        elif not edit.out and found is None:
+            notes.append(f"{edit.name} is not out")
+    return tuple(notes)
 
 
 def remembered(previous: Snapshot, edits: Sequence[Edit]) -> Snapshot:
@@ -158,7 +192,17 @@ def _more_replicas(text: str) -> Edit | str:
 
 def _drained(text: str) -> Edit | str:
     out = Exclusion(Reason.DRAINED, "drained in this what-if")
-    return Edit(f"{text} is drained", text, change_engine=lambda engine: replace(engine, exclusion=out))
+    return Edit(f"{text} is drained", text, change_engine=lambda engine: replace(engine, exclusion=out), out=True)
+
+
+def _back(text: str) -> Edit | str:
+    def change(engine: Engine) -> Engine:
+        if engine.exclusion is None:
+            return engine
+        ready = max(1, engine.ready_replicas)
+        return replace(engine, ready_replicas=ready, factor=1.0, factor_sentence="", exclusion=None, measured=None)
+
+    return Edit(f"{text} is back, and warm", text, change_engine=change, forget=True, out=False)
 
 
 def pinned(pin: Pin, words: str) -> Edit:

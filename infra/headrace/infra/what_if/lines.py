@@ -1,13 +1,30 @@
-"""What an edit would come to, for people: two tables and the means."""
+"""What an edit would come to, for people: what is shed, two tables and the means. Shares are of what is asked for."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from headrace.infra.what_if.answer import Totals, WhatIf
+from headrace.infra.what_if.answer import ShareChange, ShedChange, Totals, WhatIf
 from headrace.schemas.weights import PPM
 
-LOOK_FROM_PPM = 500
-"""Shares that change by less are counted, not told."""
+LOOK_FROM = 0.0005
+LOOK_FROM_RPS = 0.05
+"""Shares that change by less, in both, are counted, not told."""
+MAX_SHED = 8
 MAX_ROWS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    route: str
+    name: str
+    before_share: float
+    after_share: float
+    before_rps: float
+    after_rps: float
+
+    @property
+    def rps(self) -> float:
+        return self.after_rps - self.before_rps
 
 
 def what_if_lines(found: WhatIf) -> tuple[str, ...]:
@@ -17,15 +34,18 @@ def what_if_lines(found: WhatIf) -> tuple[str, ...]:
 
 def _lines(found: WhatIf) -> Iterator[str]:
     yield f"what if {'; '.join(found.edits)}; against version {found.version}. Nothing is changed by asking."
+    yield from found.notes
+    yield from _shed(found)
     yield ""
-    moved = [s for s in found.shares if abs(s.after_ppm - s.before_ppm) >= LOOK_FROM_PPM]
+    shares = _rows(found)
+    moved = [r for r in shares if abs(r.after_share - r.before_share) >= LOOK_FROM or abs(r.rps) >= LOOK_FROM_RPS]
     rows = [
-        (s.route, s.engine_id, _percent(s.before_ppm), _percent(s.after_ppm), f"{s.after_rps - s.before_rps:+.1f}")
-        for s in moved[:MAX_ROWS]
+        (r.route, r.name, _percent(r.before_share), _percent(r.after_share), f"{r.after_rps:.1f}", f"{r.rps:+.1f}")
+        for r in moved[:MAX_ROWS]
     ]
-    yield from _table(("route", "engine", "before", "after", "RPS"), rows, left=2)
+    yield from _table(("route", "engine", "of demand", "after", "RPS", "change"), rows, left=2)
     yield from _rest(len(moved) - MAX_ROWS, "shares")
-    yield f"{len(found.shares) - len(moved)} of {len(found.shares)} shares stay" if moved else "no weight changes"
+    yield f"{len(shares) - len(moved)} of {len(shares)} shares stay" if moved else "nothing moves"
     yield ""
     loads = [
         (
@@ -46,9 +66,60 @@ def _lines(found: WhatIf) -> Iterator[str]:
     yield f"after   {_words(found.after)}"
     ticks = f"{found.ticks} tick{'' if found.ticks == 1 else 's'}"
     settled = f"settled after {ticks}" if found.settled else f"still moving after {ticks}"
-    yield f"{found.moved_rps:.1f} RPS go elsewhere; {settled}: {found.sentence}"
+    # The last tick's own sentence speaks of what that tick alone moved, which is nothing once it has settled.
+    served = f"{_served(found.after):.1f} RPS served"
+    yield f"{found.rerouted_rps:.1f} of {served} go to another engine than before; {settled}"
     if not found.inputs_proved:
         yield "its inputs are not proved to be those that the version was made from"
+
+
+def _shed(found: WhatIf) -> Iterator[str]:
+    """Say whose requests are shed, before and after: that is the first thing to know."""
+    before, after = found.before.shed_rps, found.after.shed_rps
+    if max(before, after) < LOOK_FROM_RPS:
+        return
+    whose = ", ".join(
+        f"{s.route} {s.before_rps:.1f} -> {s.after_rps:.1f} of {s.after_demand_rps:.1f}"
+        for s in sorted(found.sheds, key=lambda s: (-max(s.after_rps, s.before_rps), s.route))[:MAX_SHED]
+        if max(s.before_rps, s.after_rps) >= LOOK_FROM_RPS
+    )
+    word = "as before" if abs(after - before) < LOOK_FROM_RPS else "more" if after > before else "less"
+    yield f"shed, {word}: {before:.1f} -> {after:.1f} RPS: {whose}"
+
+
+def _rows(found: WhatIf) -> list[_Row]:
+    """Give each engine's part of each route, and what is shed of it, as shares of what is asked for."""
+    served: dict[str, list[float]] = {}
+    for s in found.shares:
+        both = served.setdefault(s.route, [0.0, 0.0])
+        both[0] += s.before_rps
+        both[1] += s.after_rps
+    shed = {s.route: s for s in found.sheds}
+    rows = [_row(s, served[s.route], shed.get(s.route)) for s in found.shares]
+    rows += [_Row(s.route, "(shed)", *_shares_of(s), s.before_rps, s.after_rps) for s in found.sheds]
+    # Parentheses sort before letters; what is shed stands under the engines.
+    return sorted(rows, key=lambda row: (row.route, row.name == "(shed)", row.name))
+
+
+def _row(share: ShareChange, served: Sequence[float], shed: ShedChange | None) -> _Row:
+    was, now = (0.0, 0.0) if shed is None else (shed.before_rps, shed.after_rps)
+    before = share.before_ppm / PPM * _part(served[0], served[0] + was)
+    after = share.after_ppm / PPM * _part(served[1], served[1] + now)
+    return _Row(share.route, share.engine_id, before, after, share.before_rps, share.after_rps)
+
+
+def _shares_of(shed: ShedChange) -> tuple[float, float]:
+    before = shed.before_rps / shed.before_demand_rps if shed.before_demand_rps > 0.0 else 0.0
+    return before, shed.after_rps / shed.after_demand_rps if shed.after_demand_rps > 0.0 else 0.0
+
+
+def _part(served: float, asked: float) -> float:
+    """Give the share that is served; where nothing is asked for a weight is a share all the same."""
+    return served / asked if asked > 0.0 else 1.0
+
+
+def _served(totals: Totals) -> float:
+    return totals.demand_rps - totals.shed_rps
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
@@ -75,8 +146,8 @@ def _words(totals: Totals) -> str:
     )
 
 
-def _percent(ppm: int) -> str:
-    return f"{100 * ppm / PPM:.1f} %"
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def _load(load: float, capacity: float) -> str:
