@@ -199,10 +199,10 @@ def test_a_demo_whose_worker_dies_says_which_with_the_end_of_its_log_and_ends_al
 
 def test_what_cannot_be_run_is_refused_before_anything_starts(tmp_path: Path) -> None:
     for arguments, status, words in (
-        (("--scenario", "mars"), 1, "three-regions"),
+        (("--scenario", "mars"), 2, "three-regions"),
         (("--for", "soon"), 2, "expected 90"),
         (("--for", "0s"), 2, "more than 0"),
-        (("--script", str(tmp_path / "none")), 1, "No such file"),
+        (("--script", str(tmp_path / "none")), 2, "No such file"),
     ):
         done = subprocess.run((*HEADRACE, "demo", "--json", *arguments), capture_output=True, check=False)
         assert done.returncode == status, arguments

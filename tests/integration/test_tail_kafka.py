@@ -74,6 +74,22 @@ def test_before_any_snapshot_it_says_so_and_prints_nothing(flags: tuple[str, ...
     assert done.stderr == "headrace tail: there is no snapshot yet\n"
 
 
+@pytest.mark.parametrize(
+    ("what", "topic", "since"),
+    [
+        (("decisions",), "decisions", " since 10 s ago; --since 5m looks further back"),
+        (("decisions", "--since", "5m"), "decisions", " since 5m"),
+        (("dead-letters",), "dead-letters", ""),
+    ],
+)
+def test_of_a_log_without_records_it_says_that_there_is_nothing(
+    flags: tuple[str, ...], topics: TopicSettings, what: tuple[str, ...], topic: str, since: str
+) -> None:
+    done = tail(*what, *flags)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == f"headrace tail: nothing in {topic_table(topics)[topic].name}{since}\n"
+
+
 def test_at_the_end_the_newest_snapshot_is_one_whole_line(flags: tuple[str, ...], writer: Writer) -> None:
     writer.write(FIRST, SECOND)
     (line,) = tail("--json", *flags).stdout.splitlines()
@@ -127,5 +143,5 @@ def test_following_it_waits_for_the_first_snapshot_and_ends_in_good_order_when_t
 
 def test_a_start_that_cannot_be_read_is_refused_with_what_would_do(flags: tuple[str, ...]) -> None:
     done = tail("--since", "yesterday", *flags)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--since is 'yesterday'; expected a version (812), an age" in done.stderr

@@ -9,10 +9,12 @@ import click
 from headrace.infra import commands
 from headrace.infra.command_folder import CommandFolder
 from headrace.infra.standard_streams import open_closed, why_unwritten
-from headrace.schemas.errors import HeadraceError
+from headrace.schemas.errors import HeadraceError, InvalidInputError
 
 INTERRUPTED = 130
 """Exit status of a program that SIGINT ended, as shells count it."""
+UNUSABLE = 2
+"""Exit status where what was typed, configured or handed in cannot be used: click's own for wrong usage."""
 
 
 class Commands(CommandFolder):
@@ -35,10 +37,16 @@ def headrace() -> None:
 
 
 def main() -> None:
-    """Run the command; an expected failure is one message on standard error and exit status 1, not a traceback."""
+    """Run the command; an expected failure is one message on standard error and exit status 1, not a traceback.
+
+    Input that cannot be used is status 2, whichever layer found it: to try again as it is does not help.
+    """
     open_closed()
     try:
         headrace(standalone_mode=True)
+    except InvalidInputError as error:
+        click.echo(f"headrace: {error}", err=True)
+        sys.exit(UNUSABLE)
     except HeadraceError as error:
         click.echo(f"headrace: {error}", err=True)
         sys.exit(1)

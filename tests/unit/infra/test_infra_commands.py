@@ -102,6 +102,27 @@ def test_an_option_that_no_client_takes_ends_in_one_line_and_status_1(
         assert "Traceback" not in said
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("freeze", "--reason", "r", "--for", "banana"),
+        ("tail", "--since", "banana"),
+        ("console", "--token-file", "/nope"),
+        ("console", "--listen", "banana"),
+        ("solve", "mars"),
+        ("tail", "--set", "solver.perid_ms=3"),
+    ],
+)
+def test_what_is_typed_and_cannot_be_used_is_status_2_whichever_layer_finds_it(
+    typed: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["headrace", *typed])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert typed[-1].rpartition("=")[0] in capsys.readouterr().err
+
+
 def test_setting_up_says_everything_on_standard_error(tmp_path: Path) -> None:
     """Standard output is that of the command: `make demo DEMO="--json" | jq`."""
     fake = '#!/bin/sh\n[ "$2" = venv ] && mkdir -p "$3/bin" && cp "$0" "$3/bin/python"\nexit 0\n'
