@@ -199,3 +199,26 @@ def test_where_some_is_shed_a_weight_says_that_it_is_of_what_is_served() -> None
     assert tick.snapshot.routes[0].sentence == (
         "5.0 of 25.0 RPS (20.0 %) are shed, demand is above capacity; of the 20.0 served 50.0 % to e1, 50.0 % to e2"
     )
+
+
+def test_beyond_the_wall_a_price_is_that_at_the_wall_and_the_queue_is_said() -> None:
+    """What nobody measured is not read off a line that goes on: waiting for others would come out below zero."""
+    for demand in (10.0, 10.6, 26.0):
+        found = explain(tick_of(problem([row("a", demand)], [engine("e1")], LINKS), policy="nearest"), "a", "e1")
+        assert found.terms is not None
+        assert found.utilisation == pytest.approx(demand / 10.0)
+        # At load 1 it is 300 ms, and one more request makes it 300 + 1 x 400 for everybody.
+        assert found.terms.engine_ms == pytest.approx(300)
+        assert found.terms.congestion_ms == pytest.approx(400)
+        assert found.terms.scarcity_ms == 0.0
+        assert ("at its wall" in found.sentences[0]) == (demand > 10.1)
+    assert "and a queue that grows: it is sent 260 % of what it can serve" in found.sentences[0]
+
+
+def test_an_engine_that_is_faster_the_fuller_it_is_has_that_taken_off() -> None:
+    faster = profile(ttft_s=(0.3, 0.2, 0.1))
+    found = explain(tick_of(problem([row("a", 4.0)], [engine("e1")], LINKS, (faster,)), policy="nearest"), "a", "e1")
+    assert found.terms is not None
+    assert found.terms.congestion_ms < 0.0
+    assert "ms less waiting for others there" in found.sentences[0]
+    assert "+ -" not in found.sentences[0]

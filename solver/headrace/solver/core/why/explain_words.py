@@ -4,6 +4,8 @@ from headrace.solver.core.why.explanation import Alternative, Explanation
 
 CORNER = 0.25
 """Chords always meet in corners; one that is worth a word turns by this share of the slope."""
+BEYOND = 1.005
+"""A load from which an engine is told to be beyond its wall, not at it."""
 
 
 def three_sentences(e: Explanation, total_rps: float) -> tuple[str, str, str]:
@@ -17,14 +19,20 @@ def _price(e: Explanation) -> str:
         why = "no reason is known" if e.excluded is None else f"{e.excluded.reason}, {e.excluded.sentence}"
         return f"{where} may not use {e.engine_id}: {why}."
     t = e.terms
-    parts = [f"{t.network_ms:.1f} ms network", f"{t.engine_ms:.0f} ms engine at {e.utilisation * 100:.0f} % load"]
-    if abs(t.congestion_ms) >= 0.05:
+    beyond = e.utilisation > BEYOND
+    at = "its wall" if beyond else f"{e.utilisation * 100:.0f} % load"
+    parts = [f"{t.network_ms:.1f} ms network", f"{t.engine_ms:.0f} ms engine at {at}"]
+    if t.congestion_ms >= 0.05:
         parts.append(f"{t.congestion_ms:.0f} ms more waiting for others there")
     if t.scarcity_ms >= 0.05:
         parts.append(f"{t.scarcity_ms:.0f} ms because it is full")
     if abs(t.move_ms) >= 0.05:
         parts.append(f"{t.move_ms:.0f} ms for leaving a warm cache")
-    sum_ = f"{' + '.join(parts)} = {t.marginal_ms:.0f} ms"
+    # A latency that falls with load makes others faster: that is taken off, not waited for.
+    less = f" - {-t.congestion_ms:.0f} ms less waiting for others there" if t.congestion_ms <= -0.05 else ""
+    sum_ = f"{' + '.join(parts)}{less} = {t.marginal_ms:.0f} ms"
+    if beyond:
+        sum_ = f"{sum_}, and a queue that grows: it is sent {e.utilisation * 100:.0f} % of what it can serve"
     if e.weight_ppm == 0:
         against = "" if e.route_marginal_ms is None else f", {t.marginal_ms - e.route_marginal_ms:.0f} ms too dear"
         return f"{where} sends {e.engine_id} nothing: a first request would cost {sum_}{against}."

@@ -18,6 +18,8 @@ from headrace.solver.core.why.explanation import Alternative, PriceTerms
 from headrace.solver.settings import SolverSettings
 
 SOME_RPS = 1e-9
+WALL = 1.0
+"""The load at which an engine serves all that it can."""
 MAX_ALTERNATIVES = 2
 AT_KNOT = 1e-6
 """A load this near to a knot is at it."""
@@ -31,19 +33,22 @@ def price_terms(
     Where the pair carries flow and the policy knows prices, they add up to the route's dual, or to more where the route
     stays as it was because moving is not worth it, to that way's own price where it is pinned; else to what a first
     request would cost. A policy without prices has its marginal read from the curves, without scarcity.
+
+    Beyond the wall nothing was measured, and an engine serves no faster than at it: its parts are those at the wall,
+    and what waits there besides has no price (`Explanation.utilisation` says how much is sent).
     """
     pair, engine = at
     group = int(layout.engine_group[engine])
     profile_id = layout.group_profile[group]
     exact, chords = curves.exact[profile_id], curves.chords[profile_id]
-    load = np.array([plan.load[group] / layout.group_capacity[group]])
+    load = np.minimum(np.array([plan.load[group] / layout.group_capacity[group]]), WALL)
     latency = float(exact.value(load)[0] / load[0]) if load[0] > 0.0 else float(exact.slope(load)[0])
     price = float(exact.slope(load)[0])
     if plan.prices is not None:
         price = float(plan.prices.pool[layout.pair_pool[pair]])
         if load[0] <= 0.0:
             price = max(price, float(chords.slopes[0]))
-    on_curve = min(price, float(chords.slopes[-1]))
+    on_curve = price if plan.prices is None else min(price, float(chords.slopes[-1]))
     network = float(layout.pair_network[pair])
     move = _move(layout, plan, settings, pair, network + price)
     return PriceTerms(
