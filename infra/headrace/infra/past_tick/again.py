@@ -5,7 +5,7 @@ assemble(what it had read) ─► decide() ─► the tick with its program, whi
 
 from dataclasses import dataclass
 
-from headrace.infra.past_tick.find import FoundTick
+from headrace.infra.past_tick.found import FoundTick
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.weights import Snapshot
 from headrace.solver.core.decide import Waiting, decide

@@ -8,11 +8,11 @@ Failure mode: what history no longer holds is an error that says what is held.
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from headrace.infra.config import Config
 from headrace.infra.kafka_edge import require_topics
+from headrace.infra.past_tick.found import FoundTick
 from headrace.infra.past_tick.wanted import Wanted
 from headrace.replay.core.history import Span
 from headrace.replay.core.recorded import Recorded, RecordedTick
@@ -25,7 +25,6 @@ from headrace.schemas.weights import InputOffsets
 from headrace.solver.core.effective import settings_of
 from headrace.solver.core.inputs.digests import LogDigests
 from headrace.solver.core.inputs.state_view import INPUT_ROLES, StateFold, StateView
-from headrace.solver.settings import SolverSettings
 
 MARGIN_MS = 30_000
 """How much later than its tick a record may be dated."""
@@ -38,16 +37,6 @@ FOR_EVER = Span(0, 1 << 62)
 
 class NoTickError(HeadraceError):
     """History holds no such tick; the message says which it holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundTick:
-    """A tick with what it was computed from. `proved` says that the inputs are, by digest, what the solver had read."""
-
-    recorded: RecordedTick
-    view: StateView
-    settings: SolverSettings
-    proved: bool
 
 
 def find_tick(
