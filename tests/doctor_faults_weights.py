@@ -172,7 +172,7 @@ WRITTEN: tuple[Planted, ...] = (
         "was measured to 50 % of its capacity; ",
         "headrace profile fit",
     ),
-    Planted("an old snapshot", _old_snapshot(30_000), "snapshot", W, "snapshot 51 is 30", "headrace solver"),
+    Planted("an old snapshot", _old_snapshot(30_000), "snapshot", F, "snapshot 51 is 30", "headrace solver"),
     Planted(
         "a snapshot that is no longer valid",
         _old_snapshot(300_000),

@@ -51,3 +51,28 @@ def test_bad_signals_of_a_flood_that_is_over_are_no_news_of_the_topic() -> None:
     system, records = planted("records of a foreign schema"), check_named("records")
     assert len(tuple(records.judge(system.picture(), system.now_ms))) == 1
     assert tuple(records.judge(system.picture(), system.now_ms + 180_000)) == ()
+
+
+def test_without_a_solver_overrides_have_nobody_to_obey_them() -> None:
+    system = planted("an old snapshot", "a drain of an engine that is gone")
+    first, second = system.findings()
+    assert (first.check, second.check, second.follows_from) == ("snapshot", "overrides", "snapshot")
+    assert first.meaning.startswith("a solver runs, and fails every tick or cannot publish: see its log")
+    assert first.meaning.endswith("have nobody to obey them: drain of engine-x")
+    system.members["solver"] = None  # as the embedded broker tells
+    assert system.findings()[0].meaning.startswith("no solver runs, or it fails every tick")
+
+
+def test_engines_that_are_silent_while_weights_are_held_keep_their_traffic() -> None:
+    system = planted("weights that are held", "a stale engine")
+    (engines,) = [each for each in system.findings() if each.check == "engines"]
+    assert engines.sentence.startswith("1 engine of 3 would be taken out if weights were not HELD, STALE: engine-b; ")
+    assert engines.meaning.startswith("it keeps the traffic")
+
+
+def test_shortly_after_the_first_signals_no_snapshot_is_no_fault() -> None:
+    system = healthy()
+    system.ticks.clear()
+    assert {each.severity for each in system.findings() if each.check == "snapshot"} == {Severity.FAULT}
+    system.signals = [(at_ms, signal) for at_ms, signal in system.signals if system.now_ms - at_ms < 10_000]
+    assert {each.severity for each in system.findings() if each.check == "snapshot"} == {Severity.WARNING}

@@ -21,6 +21,7 @@ def test_a_configuration_that_cannot_be_used_is_told_as_findings_all_at_once() -
     done = doctor("--set", "solver.perid_ms=5", "--set", "streams.grace_ms=-1", "--json")
     found = json.loads(done.stdout)
     assert (done.exit_code, found["status"], found["healthy"]) == (2, 2, False)
+    assert {each["check"] for each in found["findings"]} == {"settings"}
     first, second = (each["sentence"] for each in found["findings"])
     assert first.startswith("solver.perid_ms: no such setting; the nearest is period_ms")
     assert second.startswith("streams.grace_ms is '-1'")

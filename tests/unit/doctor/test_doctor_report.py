@@ -38,7 +38,27 @@ def test_faults_come_before_warnings_and_warnings_before_notes() -> None:
     findings = (note("a", "n", ""), warning("a", "w", ""), fault("a", "f", ""))
     report = report_of(healthy().picture(), NOW_MS, ("x",), findings)
     assert [each.severity for each in report.findings] == [Severity.FAULT, Severity.WARNING, Severity.NOTE]
-    assert report.summary == "1 fault, 1 warning, 1 note"
+    assert report.summary == f"1 fault, 1 warning, 1 note; only 1 of {len(check_names())} checks were asked (x)"
+
+
+def test_of_a_healthy_system_a_part_of_the_checks_says_no_more_than_that() -> None:
+    picture, some_of_them = healthy().picture(), chosen(("topics", "permissions"), ())
+    (line,) = report_lines(diagnose(picture, NOW_MS, some_of_them))
+    assert line == (
+        f"nothing found; only 2 of {len(check_names())} checks were asked (permissions, topics): this does not say "
+        "that the system is healthy"
+    )
+
+
+def test_a_broker_that_dies_while_it_is_looked_at_is_one_that_does_not_answer() -> None:
+    unread = (Unread("records of headrace.signals.engine", "Connection refused"),)
+    picture = replace(healthy().picture(), unreachable="it answered, and no longer does: refused", unread=unread)
+    report = diagnose(picture, NOW_MS, [check_named("unread")])
+    assert report.status == 2
+    assert [(each.check, each.severity, each.follows_from) for each in report.findings] == [
+        ("brokers", Severity.FAULT, None),
+        ("unread", Severity.WARNING, "brokers"),
+    ]
 
 
 def test_a_registry_that_does_not_answer_is_found() -> None:

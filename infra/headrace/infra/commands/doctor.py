@@ -1,6 +1,7 @@
 """`headrace doctor`: is it all right; and if not, what is wrong, what it means, and the command that mends it."""
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,11 @@ from headrace.schemas.errors import InvalidInputError
 if TYPE_CHECKING:
     from headrace.infra.doctor.core.checks import NamedCheck
     from headrace.infra.doctor.core.diagnosis import Report
+
+
+RESERVE_SHARE = 0.2
+MOST_RESERVE_S = 5.0
+MENDS_CONFIG = "headrace doctor --check-config"
 
 
 class _Doctor(click.Command):
@@ -73,9 +79,14 @@ def command(*, config: Config, only: tuple[str, ...], skip: tuple[str, ...], tim
     from headrace.solver.clocks import wall_clock_ms
 
     checks = _wanted(only, skip)
-    picture, secrets = gather(config, wall_clock_ms, timeout), secrets_of(config)
+    picture, secrets = gather(config, wall_clock_ms, timeout - reserve_s(timeout)), secrets_of(config)
     report = without(diagnose(picture, picture.at_ms, checks), lambda text: without_secrets(text, secrets))
     _tell(report, as_json=as_json)
+
+
+def reserve_s(timeout_s: float) -> float:
+    """Give the part of the time that is kept for judging, printing and letting the clients go."""
+    return min(MOST_RESERVE_S, RESERVE_SHARE * timeout_s)
 
 
 def _wanted(only: tuple[str, ...], skip: tuple[str, ...]) -> "tuple[NamedCheck, ...]":
@@ -96,7 +107,7 @@ def _misconfigured(error: InvalidInputError) -> "Report":
     from headrace.solver.clocks import wall_clock_ms
 
     findings = [
-        fault("configuration", problem, "nothing that reads it starts", "headrace doctor --check-config")
+        replace(fault("configuration", problem, "nothing that reads it starts", MENDS_CONFIG), check="settings")
         for problem in error.problems
     ]
     return report_of(None, wall_clock_ms(), ("settings",), findings)

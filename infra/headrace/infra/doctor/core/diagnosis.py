@@ -6,9 +6,10 @@ What follows from another check's fault comes after it, whatever its severity: m
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from headrace.infra.doctor.core.checks import NamedCheck, check_named
+from headrace.infra.doctor.core.checks import UNREAD, NamedCheck, check_named, check_names
 from headrace.infra.doctor.core.contract import Finding, Severity
 from headrace.infra.doctor.core.picture import Picture
+from headrace.infra.doctor.core.words import MOST_NAMED
 
 HEALTHY = 0
 UNHEALTHY = 1
@@ -33,7 +34,7 @@ class Report:
 def diagnose(picture: Picture, now_ms: int, checks: Iterable[NamedCheck]) -> Report:
     """Judge a picture as of `now_ms`."""
     checks = tuple(checks)
-    if picture.view is None:
+    if picture.view is None or picture.unreachable is not None:
         # Nothing could be looked at: that is told whatever was asked for.
         names = {check.name for check in checks}
         checks += tuple(check_named(name) for name in WHY_NOTHING if name not in names)
@@ -55,7 +56,7 @@ def report_of(picture: Picture | None, now_ms: int, checks: Iterable[str], findi
     ordered = tuple(sorted(findings, key=lambda each: (each.follows_from is not None, _ORDER.index(each.severity))))
     ill = any(each.severity is not Severity.NOTE for each in ordered)
     status = UNHEALTHY if ill else HEALTHY
-    if picture is None or picture.view is None:
+    if picture is None or picture.view is None or picture.unreachable is not None:
         status = UNREACHABLE
     names = tuple(checks)
     return Report(now_ms, not ill, status, names, _summary(picture, now_ms, names, ordered), ordered)
@@ -66,8 +67,20 @@ def _summary(picture: Picture | None, now_ms: int, checks: tuple[str, ...], find
         counts = {severity: sum(each.severity is severity for each in findings) for severity in Severity}
         told = ", ".join(_counted(number, severity.lower()) for severity, number in counts.items() if number)
         follow = sum(each.follows_from is not None for each in findings)
-        return f"{told}" + (f"; {follow} of them may follow from another" if follow else "")
+        return f"{told}" + (f"; {follow} of them may follow from another" if follow else "") + _asked(checks)
+    if len(checks) < len(check_names()):
+        return f"nothing found{_asked(checks)}: this does not say that the system is healthy"
     return "healthy: " + ", ".join(_healthy(picture, now_ms)) + f"; {_counted(len(checks), 'check')} found nothing"
+
+
+def _asked(checks: tuple[str, ...]) -> str:
+    """Say of how many checks that is, where not of all: of the others nothing is known."""
+    every = len(check_names())
+    names = sorted(set(checks) - {UNREAD})
+    if len(checks) >= every or not names:
+        return ""
+    named = f" ({', '.join(names)})" if len(names) <= MOST_NAMED else ""
+    return f"; only {len(names)} of {every} checks were asked{named}"
 
 
 def _healthy(picture: Picture | None, now_ms: int) -> Iterator[str]:

@@ -118,7 +118,18 @@ def _gathered(config: Config, setup: Setup, clock_ms: Callable[[], int], left: T
         telemetry=telemetry,
         unread=tuple(dict.fromkeys((*unread, *_time_is_up(left)))),
     )
-    return with_reading(picture, reading)
+    return with_reading(replace(picture, unreachable=_lost(config, unread, left)), reading)
+
+
+def _lost(config: Config, unread: tuple[Unread, ...], left: TimeLeft) -> str | None:
+    """Say that no broker answers any more, where something could not be read: it has died while it was looked at."""
+    if not unread:
+        return None
+    try:
+        require_topics(config.kafka, (), timeout_s=left.call_s)
+    except UnreachableError as error:
+        return f"it answered, and no longer does: {error}" if not left.is_up else None
+    return None
 
 
 def with_reading(picture: Picture, reading: Reading) -> Picture:

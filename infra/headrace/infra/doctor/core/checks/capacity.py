@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from headrace.infra.doctor.core.contract import Finding, fault
 from headrace.infra.doctor.core.picture import Picture
+from headrace.schemas.weights import SnapshotStatus
 
 FOLLOWS_FROM = ("brokers", "engines", "network", "load", "profiles", "units", "sources", "lag", "freeze")
 
@@ -36,3 +37,9 @@ def sheds(picture: Picture) -> bool:
     """Say whether the newest tick refuses requests."""
     last = picture.decisions[-1] if picture.decisions else None
     return last is not None and last.shed_rps > SHED_SHARE * last.demand_rps
+
+
+def holds(picture: Picture) -> bool:
+    """Say whether the newest tick left the weights before it as they were."""
+    last = picture.decisions[-1] if picture.decisions else None
+    return last is not None and last.status is SnapshotStatus.HELD

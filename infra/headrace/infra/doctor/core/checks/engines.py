@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from headrace.infra.doctor.core.checks.capacity import sheds
+from headrace.infra.doctor.core.checks.capacity import holds, sheds
 from headrace.infra.doctor.core.contract import Finding, fault, warning
 from headrace.infra.doctor.core.mending import how_to_publish
 from headrace.infra.doctor.core.picture import Picture
@@ -24,6 +24,10 @@ _MEANS: Mapping[Reason, str] = {
 }
 
 
+_WOULD = "would be taken out if weights were not HELD"
+_HELD = "it keeps the traffic of the last good weights, whatever has become of it, until telemetry is back"
+
+
 def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
     """Give, by reason, the engines that the solver would exclude at this instant, and those of which it counts a part.
 
@@ -40,13 +44,15 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
     say = fault if not alive or sheds(picture) else warning
     if not picture.was_read(STATE_ENGINE):
         out.pop(Reason.NO_STATE, None)  # it may be in what was not read
+    held = holds(picture)
     for reason, engines in sorted(out.items()):
         first = min(engines)
         yield say(
             first if len(engines) == 1 else reason.value,
-            f"{count(len(engines), 'engine')} of {len(problem.engines)} can take no traffic, {reason}: "
+            f"{count(len(engines), 'engine')} of {len(problem.engines)} {_WOULD if held else 'can take no traffic'}, "
+            f"{reason}: "
             f"{some(engines)}; {first}: {engines[first]}",
-            _MEANS.get(reason, "it gets no traffic"),
+            _HELD if held else _MEANS.get(reason, "it gets no traffic"),
             *_mend(picture, reason, first),
             value=len(engines),
             bound=0,

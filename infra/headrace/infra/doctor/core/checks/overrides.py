@@ -7,7 +7,7 @@ from headrace.infra.doctor.core.picture import Picture
 from headrace.infra.doctor.core.words import duration, quoted
 from headrace.schemas.overrides import Override, OverrideKind
 
-FOLLOWS_FROM = ("brokers",)
+FOLLOWS_FROM = ("brokers", "snapshot")
 
 SOON_MS = 10 * 60_000
 SOON_SHARE = 0.25

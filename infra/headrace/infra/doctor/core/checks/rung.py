@@ -15,6 +15,7 @@ LOW_SHARE = 0.1
 LAST_TICKS = 60
 """So many of the newest ticks are judged."""
 MOST_GAP = 0.01
+_REFUSED = "; where it raised, the solver's log has the whole of it: `the solve raised`"
 _LOW = ("LAST_GOOD", "CAPACITY_WEIGHTED", "HOLD")
 
 
@@ -45,7 +46,8 @@ def _status(picture: Picture, ticks: tuple[SolveRecord, ...]) -> Iterator[Findin
         yield fault(
             "status",
             f"version {last.version} is HELD: {last.sentence}",
-            "the weights before it stand, whatever engines and demand do",
+            "the weights before it stand, whatever engines and demand do"
+            + (_REFUSED if last.sentence.startswith("the solve was refused") else ""),
             "headrace doctor --only engines,sources,profiles,workers",
             "headrace tail decisions --since 5m --no-follow",
             value=last.status,

@@ -12,7 +12,7 @@ from headrace.schemas.signals import Metric
 from headrace.schemas.state import EngineState, LatencyState
 from headrace.solver.core.inputs.state_view import StateView
 from headrace.streams.core.mapping.reading import Field
-from headrace.streams.core.trial.trial import PLAUSIBLE_S
+from headrace.streams.core.trial.advice import PLAUSIBLE_S
 
 FOLLOWS_FROM = ("brokers",)
 
