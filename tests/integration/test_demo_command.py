@@ -186,14 +186,17 @@ def test_in_a_terminal_ctrl_c_ends_as_the_key_for_it_does_with_the_summary_and_s
         os.close(ours)
 
 
-def test_a_demo_whose_worker_dies_says_which_with_the_end_of_its_log_and_ends_all(tmp_path: Path) -> None:
-    with demo(tmp_path) as process:
+def test_a_demo_whose_worker_dies_says_which_with_the_end_of_its_log_and_sums_up_and_ends_all(tmp_path: Path) -> None:
+    with demo(tmp_path, "--json") as process:
         below = children(process.pid)
         worker = next(pid for pid, line in below.items() if "streams --config" in line)
         os.kill(worker, signal.SIGKILL)
         assert process.wait(20) == 1
         assert "`headrace streams` ended with status -9" in said(tmp_path)
         assert "streams ready" in said(tmp_path)
+        found = json.loads((tmp_path / "out.txt").read_bytes())
+        assert found["worker_ended"] == "`headrace streams` ended with status -9"
+        assert found["requests"]["unanswered"] == 0
         assert wait_until(lambda: not running(below), 1.0), [below[pid] for pid in running(below)]
 
 

@@ -10,7 +10,7 @@ from headrace.infra.config import Config
 from headrace.infra.demo.logbook import Logbook
 from headrace.infra.demo.session import DemoOptions, Session
 from headrace.infra.demo.summary import summary
-from headrace.infra.demo.workers import WorkerEndedError, Workers
+from headrace.infra.demo.workers import WorkerEndedError, Workers, last_complaint
 from headrace.schemas.bus.settings import KafkaSettings
 
 WHY = "the embedded broker ended with status -9:\nthe end of its log"
@@ -69,5 +69,19 @@ def test_while_the_broker_runs_what_its_clients_and_workers_say_is_told(tmp_path
     session = session_of(tmp_path, EndingBroker())
     with pytest.raises(WorkerEndedError, match="headrace streams"):  # none was ever started here
         session.step()
-    assert [what for _, what in session.logbook.events] == ["data plane: connection refused"] * 100
+    told = [what for _, what in session.logbook.events]
+    assert told == [*["data plane: connection refused"] * 100, "`headrace streams` ended with status None"]
     assert summary(session)["broker_ended"] is None
+    assert summary(session)["worker_ended"] == "`headrace streams` ended with status None"
+
+
+def test_of_a_log_the_last_that_is_amiss_is_told_with_its_fields() -> None:
+    lines = [
+        '{"event": "old", "level": "error", "time": "t"}',
+        '{"event": "no weights", "level": "warning", "time": "t", "route": "r", "exception": [{"frames": []}]}',
+        '{"event": "solver ready", "level": "info", "time": "t"}',
+        "not JSON",
+    ]
+    assert last_complaint("\n".join(lines)) == "no weights, route r"
+    assert last_complaint("\n".join(lines[2:])) is None
+    assert last_complaint("headrace: configuration: 1 problem\n  - x") == "configuration: 1 problem"

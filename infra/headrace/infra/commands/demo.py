@@ -73,6 +73,7 @@ def command(
     from headrace.infra.demo.run import run_unattended, run_with_view
     from headrace.infra.demo.session import BrokerGoneError, DemoOptions, Session
     from headrace.infra.demo.summary import summary, summary_lines
+    from headrace.infra.demo.workers import WorkerEndedError
     from headrace.infra.fleet.scenarios import load_scenario
 
     _own_broker_only(config)
@@ -83,6 +84,7 @@ def command(
     if duration is not None:
         for_s = _duration_s(duration)
     session = Session(DemoOptions(found, broker, seed, folder.resolve(), timed), config)
+    ended: WorkerEndedError | None = None
     with _terminable() as ask_to_stop, Keys(enabled=attended) as keys:
         try:
             _say(f"starting: {broker} broker, streams, solver, {len(found.clusters)} data planes; logs in {folder}")
@@ -90,10 +92,15 @@ def command(
             _say(f"first request routed {session.times.first_routed_request_s:.1f} s after the start")
             _say(f"look at it in a browser: headrace console --config {folder}/headrace.toml")
             stopped = ask_to_stop()
-            if attended:
-                run_with_view(session, for_s, stopped, keys)
-            else:
-                run_unattended(session, for_s or UNATTENDED_S, stopped, _say)
+            try:
+                if attended:
+                    run_with_view(session, for_s, stopped, keys)
+                else:
+                    run_unattended(session, for_s or UNATTENDED_S, stopped, _say)
+            except WorkerEndedError as error:
+                # What ran until then is summed up all the same.
+                ended = error
+                session.finish()
         except KeyboardInterrupt:
             _say("stopped")
             sys.exit(INTERRUPTED)
@@ -105,6 +112,8 @@ def command(
     else:
         for line in summary_lines(result):
             click.echo(line)
+    if ended is not None:
+        raise ended
     if session.broker_ended is not None:
         raise BrokerGoneError(f"the broker ended in mid-run, so this is no whole demo: {session.broker_ended}")
     if stopped() and not attended:

@@ -23,7 +23,7 @@ from headrace.infra.demo.logbook import Logbook
 from headrace.infra.demo.planes import Planes
 from headrace.infra.demo.recent import Recent
 from headrace.infra.demo.state_tail import StateTail
-from headrace.infra.demo.workers import Workers
+from headrace.infra.demo.workers import WorkerEndedError, Workers
 from headrace.infra.fleet.commands import Command
 from headrace.infra.fleet.scenario import Scenario
 from headrace.infra.fleet.script import Timed
@@ -80,6 +80,7 @@ class Session:
     behind_max_ms: float = 0.0
     ran_s: float = 0.0
     broker_ended: str | None = None
+    worker_ended: str | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
     _began: float = field(default_factory=time.monotonic)
     _arrivals_s: float | None = None
@@ -170,7 +171,7 @@ class Session:
             self._checked = time.monotonic()
             self._check_broker()
             if self.broker_ended is None:
-                self.workers.check()
+                self._check_workers()
 
     def finish(self) -> None:
         """Let every request end, faster than the clock, with nothing published any more."""
@@ -189,6 +190,14 @@ class Session:
         # Without a broker every client of it complains, without an end: that it is gone is said once.
         for problem in problems if self.broker_ended is None else ():
             self.logbook.note(self.now_s, f"data plane: {problem}")
+
+    def _check_workers(self) -> None:
+        try:
+            self.workers.check()
+        except WorkerEndedError as error:
+            self.worker_ended = str(error).partition(";")[0]  # what follows is its log
+            self.logbook.note(self.now_s, self.worker_ended)
+            raise
 
     def _check_broker(self) -> None:
         """Write down that the broker has ended by itself: once, and requests go on by the last weights."""
@@ -227,7 +236,9 @@ class Session:
         while not self.planes.all_route(self.options.scenario.model, self.simulation.now_ms):
             if time.monotonic() >= deadline:
                 logs = ", ".join(map(str, self.workers.logs.values()))
-                raise StartError(f"no weights for every cluster after {START_TIMEOUT_S:g} s; see {logs}")
+                said = self.workers.last_complaints()
+                why = f"; {said}" if said else ""
+                raise StartError(f"no weights for every cluster after {START_TIMEOUT_S:g} s{why}; see {logs}")
             self.step()
             time.sleep(0.01)
         self.times.first_snapshot_s = self._elapsed()

@@ -17,7 +17,8 @@ def summary(session: Session) -> dict[str, Any]:
     `signal_to_weight_ms` is from a signal's Kafka timestamp to the installation of weights that it had a part in.
     `traffic_moved` has the start by itself, in which windows fill for the first time; shares are what was counted, of
     all traffic at the moment of each move, over `span_s`: nothing is extrapolated to a minute. `after_start` is None
-    where the run ended before. `broker_ended` says why the broker ended in mid-run; None where it did not.
+    where the run ended before. `broker_ended` and `worker_ended` say how the broker or a worker ended in mid-run;
+    None where none did.
     """
     tally, book, times = session.simulation.tally, session.logbook, session.times
     duration_s = max(session.ran_s, 1e-9)
@@ -58,6 +59,7 @@ def summary(session: Session) -> dict[str, Any]:
         "events": [{"t_s": round(at_s, 3), "what": what} for at_s, what in book.events],
         "fleet_behind_clock_max_ms": round(session.behind_max_ms, 1),
         "broker_ended": session.broker_ended,
+        "worker_ended": session.worker_ended,
         "logs": {name: str(path) for name, path in session.workers.logs.items()},
     }
 

@@ -5,6 +5,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
+
+import orjson
 
 from headrace.infra.child import ChildProcess
 from headrace.infra.config import Config
@@ -15,6 +18,8 @@ from headrace.schemas.errors import HeadraceError
 NAMES = ("streams", "solver")
 STOP_TIMEOUT_S = 5.0
 TAIL_LINES = 12
+COMPLAINTS = ("warning", "error", "critical")
+UNTOLD = ("event", "level", "time", "exception", "logger")
 _RUN = "from headrace.infra.cli import main; main()"
 
 
@@ -64,8 +69,33 @@ class Workers:
                     f"`headrace {name}` ended with status {child.exit_status}; the end of {child.log}:\n{tail}"
                 )
 
+    def last_complaints(self) -> str:
+        """Give the last warning or error of each log that has one, for a sentence; empty where none has."""
+        found = {name: last_complaint(child.log_tail()) for name, child in self._children.items()}
+        return "; ".join(f"{name} says: {words}" for name, words in found.items() if words is not None)
+
     def stop(self) -> None:
         """End both at the same time, whatever happens to one of them."""
         with ThreadPoolExecutor(len(self._children), thread_name_prefix="stop") as pool:
             for child in self._children.values():
                 pool.submit(child.stop, timeout_s=STOP_TIMEOUT_S)
+
+
+def last_complaint(log: str) -> str | None:
+    """Give the last warning or error of a log's end, with its fields; None where there is none.
+
+    What is no line of the log was printed by a command that could not start: `headrace: ...`.
+    """
+    for line in reversed(log.splitlines()):
+        if line.startswith("headrace: "):
+            return line.removeprefix("headrace: ")
+        try:
+            found: object = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(found, dict):
+            fields = cast("dict[str, object]", found)
+            if fields.get("level") in COMPLAINTS:
+                more = [f"{name} {value}" for name, value in fields.items() if name not in UNTOLD]
+                return ", ".join([str(fields.get("event")), *more])
+    return None
