@@ -53,6 +53,15 @@ def test_a_stale_engine_is_out_with_the_solvers_sentence() -> None:
     assert (found.standing, found.reason, found.sentence) == (Standing.OUT, "STALE", "silent for 40 s")
 
 
+def test_what_a_route_said_before_the_newest_snapshot_is_shown_as_of_then() -> None:
+    routes = [
+        replace(used(0.5, version=version, cluster=cluster), excluded=(Excluded("b", Reason.STALE, sentence),))
+        for version, cluster, sentence in ((5, "A", "silent for 8.0 s"), (3, "B", "silent for 6.3 s"))
+    ]
+    found = {each.engine_id: each for each in standings(committed(routes, 9, 1_000), FLEET)}["b"]
+    assert found.sentence == "silent for 8.0 s, as of version 5"
+
+
 def test_an_engine_that_a_route_may_not_use_for_the_routes_reasons_is_not_out() -> None:
     route = replace(used(0.5), excluded=(Excluded("b", Reason.RESIDENCY, "eu only"),))
     assert stand(route)["b"].standing is Standing.IDLE

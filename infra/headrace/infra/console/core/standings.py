@@ -59,6 +59,7 @@ class _Seen:
     utilisation: float | None = None
     version: int = -1
     out: tuple[Reason, str] | None = None
+    out_version: int = -1
 
 
 def standings(snapshot: Snapshot, specs: Mapping[str, EngineSpec]) -> tuple[EngineStanding, ...]:
@@ -74,8 +75,11 @@ def standings(snapshot: Snapshot, specs: Mapping[str, EngineSpec]) -> tuple[Engi
                 engine.utilisation, engine.version = target.utilisation, route.version
         for excluded in route.excluded:
             engine = seen.setdefault(excluded.engine_id, _Seen())
-            if excluded.reason in GONE:
-                engine.out = excluded.reason, excluded.sentence
+            if excluded.reason in GONE and route.version > engine.out_version:
+                # Its numbers are of that tick: a silence goes on, and the route is not written again for it.
+                older = route.version < snapshot.commit.version
+                said = f"{excluded.sentence}, as of version {route.version}" if older else excluded.sentence
+                engine.out, engine.out_version = (excluded.reason, said), route.version
     acted: dict[str, list[Protected]] = {}
     for protected in snapshot.commit.protections:
         acted.setdefault(protected.engine_id, []).append(protected)
