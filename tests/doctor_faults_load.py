@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from doctor_planted import Planted, W
+from doctor_planted import F, Planted, W
 from doctor_system import System
-from headrace.schemas.signals import Metric
+from headrace.schemas.signals import EngineSignals, EngineStatus, Health, Metric
 from headrace.schemas.weights import PPM, EngineMemory
 
 
@@ -37,6 +37,32 @@ def _queue(system: System) -> None:
     system.states["engine-b"] = replace(system.states["engine-b"], waiting=900.0)
 
 
+def _shed(system: System, rps: float, ticks: int = 3) -> None:
+    """The newest ticks refuse so much; those before them, nothing."""
+    system.ticks[-ticks:] = [replace(tick, record=replace(tick.record, shed_rps=rps)) for tick in system.ticks[-ticks:]]
+
+
+def _surge(system: System) -> None:
+    """cluster-b asks for three times what it asked for while nothing was refused."""
+    system.demands["cluster-b"] = replace(system.demands["cluster-b"], rate_rps=300.0, smoothed_rps=300.0)
+    _shed(system, 150.0)
+
+
+def _lost_replicas(system: System) -> None:
+    """engine-c goes on with a quarter of its replicas, and wants no more."""
+    status = EngineStatus(Health.HEALTHY, 4, 4, 4, 5.0, 0.0, 0.2)
+    system.signals = [
+        (at_ms, replace(signal, status=status))
+        if isinstance(signal, EngineSignals) and signal.engine_id == "engine-c" and system.now_ms - at_ms > 20_000
+        else (at_ms, signal)
+        for at_ms, signal in system.signals
+    ]
+    system.states["engine-c"] = replace(
+        system.states["engine-c"], replicas_desired=1, replicas_ready=1, replicas_reporting=1
+    )
+    _shed(system, 40.0)
+
+
 LOAD: tuple[Planted, ...] = (
     Planted(
         "an engine that serves a third of what its profile says",
@@ -61,5 +87,21 @@ LOAD: tuple[Planted, ...] = (
         W,
         "engine-b has 900 requests waiting, 9.0 s",
         "headrace explain cluster-",
+    ),
+    Planted(
+        "a cluster that asks for more than there is",
+        _surge,
+        "capacity",
+        F,
+        "cluster-b asks for 300 RPS, 100 before",
+        "headrace what-if --add-replicas engine-",
+    ),
+    Planted(
+        "an engine that has lost replicas",
+        _lost_replicas,
+        "capacity",
+        F,
+        "engine-c has 1 ready of 4 replicas",
+        "headrace what-if --add-replicas engine-c=3",
     ),
 )

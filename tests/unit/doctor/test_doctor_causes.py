@@ -76,3 +76,20 @@ def test_shortly_after_the_first_signals_no_snapshot_is_no_fault() -> None:
     assert {each.severity for each in system.findings() if each.check == "snapshot"} == {Severity.FAULT}
     system.signals = [(at_ms, signal) for at_ms, signal in system.signals if system.now_ms - at_ms < 10_000]
     assert {each.severity for each in system.findings() if each.check == "snapshot"} == {Severity.WARNING}
+
+
+def test_what_is_refused_for_a_slowed_engine_names_that_engine_and_follows_from_it() -> None:
+    system = planted("an engine that serves a third of what its profile says", "more demand than capacity")
+    load, capacity = system.findings()
+    assert (load.check, load.severity, load.follows_from) == ("load", Severity.FAULT, None)
+    assert (capacity.check, capacity.follows_from) == ("capacity", "load")
+    assert "engine-b takes 35 of 100 RPS" in capacity.sentence
+    assert capacity.mend[0].endswith(" engine-b")
+
+
+def test_replicas_are_added_to_the_engine_nearest_to_the_cluster_that_has_grown() -> None:
+    system = planted("a cluster that asks for more than there is")
+    (capacity,) = system.findings()
+    route = next(each for each in system.ticks[-1].snapshot.routes if each.cluster == "cluster-b")
+    nearest = min(route.targets, key=lambda target: (target.network_s, target.engine_id)).engine_id
+    assert capacity.mend[0].startswith(f"headrace what-if --add-replicas {nearest}=")
