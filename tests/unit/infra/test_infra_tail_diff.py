@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from headrace.infra.cli import headrace
-from headrace.infra.weights_tail.decision_line import decision_line
+from headrace.infra.weights_tail.decision_line import DecisionLines, decision_line
 from headrace.infra.weights_tail.diff import Diff, DiffLine, Moved, Part, StatusChange
 from headrace.infra.weights_tail.diff_lines import diff_lines
 from headrace.infra.weights_tail.fold import Shown
@@ -97,6 +97,24 @@ def test_a_decision_is_one_line() -> None:
     line = decision_line(solved(three_regions()).tick.record)
     for words in ("version 7, OPTIMAL by DUAL, within 0.0", "250.0 RPS of 280.0, 0.0 shed", "columns in 1 part,"):
         assert words in line
+
+
+def test_a_tick_that_only_held_says_since_when_and_why_and_no_noughts() -> None:
+    decided = solved(three_regions()).tick.record
+    held = replace(decided, status=SnapshotStatus.HELD, rung="HOLD", demand_rps=0.0, sentence="telemetry lost")
+    made = [replace(r, version=i, tick_ms=1_000 * i) for i, r in enumerate((decided, held, held, decided, held))]
+    lines = DecisionLines()
+    told = [lines.offer(record) for record in made]
+    assert told[1:3] == [
+        "00:00:01.000 version 1, HELD since version 1, 00:00:01.000: telemetry lost",
+        "00:00:02.000 version 2, HELD since version 1, 00:00:01.000: telemetry lost",
+    ]
+    assert "250.0 RPS of 280.0" in told[3]
+    assert "since version 4" in told[4]
+    # Where the tail begins while it is held, it may have been so before.
+    assert DecisionLines().offer(made[2]) == (
+        "00:00:02.000 version 2, HELD since 00:00:02.000 at the latest: telemetry lost"
+    )
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def _show_decisions(
     config: Config, since: "Since | None", stopped: "Callable[[], bool]", *, follow: bool, as_json: bool
 ) -> None:
     from headrace.infra.topic_readers.follow import follow_topic
-    from headrace.infra.weights_tail.decision_line import decision_line
+    from headrace.infra.weights_tail.decision_line import DecisionLines
     from headrace.schemas.codec import decode
     from headrace.schemas.dead_letters import Rejected
     from headrace.schemas.decisions import SolveRecord
@@ -161,13 +161,19 @@ def _show_decisions(
 
     from_ms = wall_clock_ms() - RECENT_MS if since is None else None if since.version else since.at_ms
     name = topic_table(config.topics)[DECISIONS].name
+    lines, shown = DecisionLines(), 0
     for raw in follow_topic(config.kafka, name, from_ms, stopped, follow=follow):
         record = decode(SolveRecord, raw.value, raw.headers)
         if isinstance(record, Rejected):
             _say(f"{raw.topic}/{raw.partition}/{raw.offset} is no decision: {record.detail}")
-        elif since is None or record.version >= since.version:
-            line = orjson.dumps(to_plain(record)).decode() if as_json else decision_line(record)
-            click.echo(line)
+            continue
+        line = lines.offer(record)
+        if since is None or record.version >= since.version:
+            click.echo(orjson.dumps(to_plain(record)) if as_json else line)
+            shown += 1
+    if not follow and not shown:
+        recent = f"{RECENT_MS // 1000} s ago; --since 5m looks further back"
+        _say(f"nothing in {name} since {recent if since is None else since.text}")
 
 
 def _show_dead_letters(
@@ -182,6 +188,8 @@ def _show_dead_letters(
     name = topic_table(config.topics)[DEAD_LETTERS].name
     for raw in follow_topic(config.kafka, name, None if since is None else since.at_ms, stopped, follow=follow):
         show(raw)
+    if not follow and not show.shown:
+        _say(f"nothing in {name}" + ("" if since is None else f" since {since.text}"))
 
 
 def _events(
