@@ -66,7 +66,12 @@ def test_the_text_shows_fields_outcomes_names_and_differences() -> None:
     assert "ttft *                   2      1" in result.stdout
     assert "superseded" in result.stdout
     assert f"{ENGINE} {MODEL} ttft: 38 requests in 15 s, mean 0.1069 s" in result.stdout
-    assert result.stdout.endswith("fits\n")
+    assert result.stdout.endswith("fits, but see the ! lines above\n")
+    settled = run(
+        *("test", "--records", file("vector_json"), "--preset", "vllm_v1", "--carrier", "vector_json"),
+        *("--set", "solver.expired_after_ms=45000"),
+    )
+    assert settled.stdout.endswith("\nfits\n")
 
 
 def test_a_carrier_that_reads_nothing_says_so() -> None:
@@ -193,7 +198,9 @@ def problems(trial: Trial) -> str:
 
 def test_a_wrong_unit_shows_in_the_mean() -> None:
     wrong = vllm_mapping_with("ttft: {names: [{name: 'vllm:time_to_first_token_seconds', unit: us}]}")
-    assert "ttft: its mean is 1.06863e-07 s" in problems(try_mapping(scrapes()[:2], wrong, "prom_text"))
+    trial = try_mapping(scrapes()[:2], wrong, "prom_text")
+    assert "ttft: its mean is 1.06863e-07 s" in problems(trial)
+    assert trial.failed
 
 
 def vllm_mapping_with(fields: str) -> TelemetryMapping:
@@ -224,7 +231,7 @@ def test_a_path_that_finds_nothing_is_told() -> None:
         "document: {}\nidentity: {engine: [e], model: [m]}\nfields: {ttft: {path: nope, required: true}}"
     )
     trial = try_mapping([text('{"a": 1}')], mapping, "json")
-    assert (trial.failed, trial.problems[0]) == (True, "ttft: its path never found a value; see fields.ttft")
+    assert (trial.failed, trial.problems[0]) == (True, "ttft: no record has nope; there are a; see fields.ttft")
 
 
 def test_a_cardinality_flood_is_told() -> None:

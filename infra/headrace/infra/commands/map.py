@@ -1,5 +1,6 @@
 """`headrace map`: try a mapping on records, and have one proposed; from a file, or from a live topic."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,13 +10,15 @@ import orjson
 
 from headrace.infra.config import Config, config_options
 from headrace.infra.nearest_command import NearestGroup
+from headrace.schemas.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from headrace.schemas.raw import RawRecord
     from headrace.streams.core.mapping.model import TelemetryMapping
-    from headrace.streams.core.trial.trial import FieldTrial, Trial
+    from headrace.streams.core.trial.field_trial import FieldTrial
+    from headrace.streams.core.trial.trial import Trial
 
 _RECORDS = click.option(
     "--records",
@@ -56,11 +59,19 @@ def test(
     preset: str | None,
     carrier: str | None,
 ) -> None:
-    """Say what a mapping makes of records, and what to change; exit status 1 where a required field never matches.
+    """Say what a mapping makes of records, and what to change; exit status 1 where it does not fit.
+
+    It does not where a required field never matches (ttft and tbot are required where a file writes them, unless it
+    says required: false), where a mean cannot be (a wrong unit), and where records are dated ahead of this clock.
+    Other lines with ! are worth a look. With --topic, engines are held against the fleet on the same Kafka.
 
     Example: headrace map test --records telemetry.kafka.jsonl --preset vllm_v1 --carrier otlp_json
     """
+    from dataclasses import replace
+
     from headrace.infra.entry_point import load_rewrite
+    from headrace.solver.clocks import wall_clock_ms
+    from headrace.streams.core.trial.advice import unknown_engines
     from headrace.streams.core.trial.trial import try_mapping
 
     mapping = _mapping(mapping_path, preset)
@@ -69,7 +80,10 @@ def test(
         raise click.UsageError("--carrier is missing, and the mapping names none")
     rewrite = None if mapping.python is None else load_rewrite(mapping.python)
     records = _records(config, path, topic, limit)
-    trial = try_mapping(records, mapping, chosen, rewrite, config.solver.expired_after_ms)
+    trial = try_mapping(records, mapping, chosen, rewrite, config.solver.expired_after_ms, wall_clock_ms())
+    if topic is not None:
+        strangers = unknown_engines(trial.engines, _fleet(config))
+        trial = replace(trial, problems=(*trial.problems, *strangers))
     if as_json:
         click.echo(orjson.dumps(trial, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode())
     else:
@@ -81,14 +95,26 @@ def test(
 @command.command()
 @_source
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the file here; default: print it.")
-def init(*, config: Config, path: Path | None, topic: str | None, limit: int, as_json: bool, out: Path | None) -> None:
-    """Look at records and propose a mapping file; exit status 1 where no carrier reads them.
+@click.option("--force", is_flag=True, help="Overwrite --out where it is there already.")
+def init(
+    *,
+    config: Config,
+    path: Path | None,
+    topic: str | None,
+    limit: int,
+    as_json: bool,
+    out: Path | None,
+    force: bool,
+) -> None:
+    """Look at records and propose a mapping file; exit status 1 where no carrier reads them, or --out is there.
 
     Example: headrace map init --records telemetry.kafka.jsonl --out mapping.yaml
     """
     from headrace.streams.core.trial.proposal import propose
     from headrace.streams.core.trial.sniff import refusals
 
+    if out is not None and out.exists() and not force:
+        raise InvalidInputError("map init", (f"--out {out} is there already; --force overwrites it",))
     records = _records(config, path, topic, limit)
     proposal = propose(records)
     if proposal is None:
@@ -105,7 +131,9 @@ def init(*, config: Config, path: Path | None, topic: str | None, limit: int, as
     if not as_json:
         known = f"preset {proposal.preset}" if proposal.preset else "no preset"
         found = f"{proposal.usable} of {proposal.messages} records are {proposal.carrier}; {known}"
-        click.echo(f"{found}. Try it: headrace map test", err=True)
+        source = ("--topic", topic) if topic is not None else ("--records", str(path))
+        tried = shlex.join(("headrace", "map", "test", *source, "--mapping", "FILE" if out is None else str(out)))
+        click.echo(f"{found}. Try it: {tried}", err=True)
 
 
 @command.command()
@@ -144,6 +172,17 @@ def _records(config: Config, path: Path | None, topic: str | None, limit: int) -
     return tuple(sorted(found, key=lambda record: (record.timestamp_ms, record.partition, record.offset)))
 
 
+def _fleet(config: Config) -> tuple[str, ...]:
+    """Give the engines of the fleet; none where it cannot be read: a mapping may be tried before there is any."""
+    from headrace.infra.fleet_topics import read_fleet
+    from headrace.schemas.errors import HeadraceError
+
+    try:
+        return tuple(engine.engine_id for engine in read_fleet(config.kafka, config.topics).engines)
+    except HeadraceError:
+        return ()
+
+
 def _mapping(mapping_path: Path | None, preset: str | None) -> "TelemetryMapping":
     from headrace.infra.bridge_sources import read_mapping
     from headrace.streams.core.mapping.parse import load_preset
@@ -180,7 +219,8 @@ def _print_trial(trial: "Trial") -> None:
     click.echo("")
     for problem in trial.problems:
         click.echo(f"! {problem}")
-    click.echo("does not fit: see above" if trial.failed else "fits")
+    fits = "fits, but see the ! lines above" if trial.problems else "fits"
+    click.echo("does not fit: see above" if trial.failed else fits)
 
 
 def _field_line(each: "FieldTrial") -> str:

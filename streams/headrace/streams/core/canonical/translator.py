@@ -25,6 +25,8 @@ from headrace.streams.core.mapping.reading import COUNTERS, Identity, Reading
 from headrace.streams.core.mapping.templates import Origin
 
 DEFAULT_CLASS: Final = "default"
+MAX_AHEAD_OF_CLOCK_MS: Final = MAX_AHEAD_MS // 2
+"""The streams hold a reading against the time of the signal's own record: half is left for what lies between."""
 
 
 class EngineTarget(NamedTuple):
@@ -106,7 +108,7 @@ class Translator:
         write, offset = self.writer.write, record.offset
         whose: Identity | None = None
         target: Target | Rejected | None = None
-        latest_ms = now_ms + MAX_AHEAD_MS // 2
+        latest_ms = now_ms + MAX_AHEAD_OF_CLOCK_MS
         for index, reading in enumerate(found):
             problem = _problem(reading, now_ms, latest_ms)
             if problem is not None:

@@ -88,7 +88,9 @@ def parse_mapping(document: str, name: str = "mapping") -> TelemetryMapping:
     problems = Problems()
     problems.unknown_keys("", written, _KEYS)
     merged = _over_preset(written, problems)
-    mapping = _build(merged, name, problems)
+    fields: object = written.get("fields")
+    own = frozenset(cast("dict[str, Any]", fields)) if isinstance(fields, dict) else frozenset[str]()
+    mapping = _build(merged, own, name, problems)
     if problems.found or mapping is None:
         raise InvalidInputError(name, tuple(problems.found))
     return mapping
@@ -118,9 +120,9 @@ def _over_preset(written: dict[str, Any], problems: Problems) -> dict[str, Any]:
     return base
 
 
-def _build(merged: dict[str, Any], name: str, problems: Problems) -> TelemetryMapping | None:
+def _build(merged: dict[str, Any], own: frozenset[str], name: str, problems: Problems) -> TelemetryMapping | None:
     document = _document(merged.get("document"), problems)
-    rules = parse_fields.rules(merged.get("fields"), document is not None, problems)
+    rules = parse_fields.rules(merged.get("fields"), own, document is not None, problems)
     identities = _identities(merged, problems)
     vantage = problems.word("vantage", merged.get("vantage", "ENGINE"), Vantage)
     where = problems.path("where", merged["where"]) if "where" in merged else None

@@ -7,7 +7,7 @@ e2e:      {histogram: {count: e2e.count, sum: e2e.sum_s, bounds: e2e.bounds, cou
 arrivals: {each: 1}                                                                        one per document
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any, Final, cast
 
 from headrace.streams.core.mapping.model import Alias, FieldRule, HistogramPaths, Path
@@ -28,11 +28,18 @@ _KEYS: Final = (
     "tbot_kind",
 )
 _ALIAS_KEYS: Final = ("name", "unit", "match", "tbot_kind")
+_WITHOUT_WHICH_NOTHING: Final = (Field.TTFT, Field.TBOT)
+"""Whoever writes where they are wants them: they are required unless the file says otherwise."""
 _SOURCES: Final = ("names", "path", "histogram", "each")
 
 
-def rules(written: object, of_documents: bool, problems: Problems) -> tuple[FieldRule, ...]:  # noqa: FBT001 - which of two forms
-    """Give the rules of all fields, in the fields' order."""
+def rules(
+    written: object,
+    own: Set[str],
+    of_documents: bool,  # noqa: FBT001 - which of two forms
+    problems: Problems,
+) -> tuple[FieldRule, ...]:
+    """Give the rules of all fields, in the fields' order; `own` are those that the file itself has, not its preset."""
     fields = problems.section("fields", written if written is not None else {}, [field.value for field in Field])
     if not fields and not problems.found:
         problems.add("fields", "is missing; name at least one, such as ttft")
@@ -41,7 +48,9 @@ def rules(written: object, of_documents: bool, problems: Problems) -> tuple[Fiel
         body = fields.get(field.value)
         if body is not None:
             section = problems.section(f"fields.{field}", body, _KEYS)
-            rule = _rule(field, section, of_documents, problems)
+            rule = _rule(
+                field, {"required": field in own and field in _WITHOUT_WHICH_NOTHING, **section}, of_documents, problems
+            )
             if rule is not None:
                 found.append(rule)
     return tuple(found)

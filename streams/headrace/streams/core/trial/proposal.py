@@ -14,6 +14,7 @@ import orjson
 from headrace.schemas.raw import RawRecord
 from headrace.streams.core.decode.contract import Document, Point
 from headrace.streams.core.mapping.parse import load_preset
+from headrace.streams.core.trial.document_paths import scalar_paths, written
 from headrace.streams.core.trial.sniff import Sniffed, best_preset, sniff, whole_points
 
 _ENGINE_LABELS: Final = (
@@ -32,6 +33,10 @@ _CLUSTER_LABELS: Final = ("cluster", "k8s.cluster.name", "region", "cloud.region
 _CLASS_LABELS: Final = ("request_class", "tenant_class", "class", "priority")
 _TIMES: Final = ("time", "ts", "timestamp", "@timestamp", "event_time", "window_end", "end")
 _STARTS: Final = ("window_start", "period_start", "start_time", "start")
+_VANTAGE: Final = (
+    "vantage: ENGINE  # please check: where were these measured?",
+    "# GATEWAY or CLIENT where they include the network: such are kept apart, and make no state of an engine valid.",
+)
 _DOCUMENT_FIELDS: Final = (
     ("ttft", re.compile(r"(ttft|time_to_first_token|first_token)(_latency)?(_(?P<unit>ms|us|ns|s|seconds))?")),
     ("tbot", re.compile(r"(tpot|tbot|itl|time_per_output_token|inter_token_latency)(_(?P<unit>ms|us|ns|s|seconds))?")),
@@ -121,8 +126,8 @@ def _fields(points: Sequence[Point]) -> list[str]:
 
 
 def _for_documents(carrier: str, documents: Sequence[Document]) -> list[str]:
-    paths = _scalar_paths(documents)
-    lines = [f"carrier: {carrier}", "vantage: CLIENT  # ENGINE, GATEWAY or CLIENT: where were these seen from?"]
+    paths = scalar_paths(documents)
+    lines = [f"carrier: {carrier}", *_VANTAGE]
     labels: list[tuple[str, str]] = []
     candidates = (
         ("engine", _ENGINE_LABELS),
@@ -136,10 +141,10 @@ def _for_documents(carrier: str, documents: Sequence[Document]) -> list[str]:
             labels.append((name, fitting))
     time = next((name for name in _TIMES if name in paths), None)
     lines += ["document:"]
-    lines += [f"  time: {_quoted(_path(time))}"] if time is not None else ["  # time: none found; the message's own"]
+    lines += [f"  time: {_quoted(written(time))}"] if time is not None else ["  # time: none found; the message's own"]
     start = next((name for name in _STARTS if name in paths), None)
-    lines += [f"  start: {_quoted(_path(start))}"] if start is not None else []
-    lines += ["  labels:", *(f"    {name}: {_quoted(_path(path))}" for name, path in labels)] if labels else []
+    lines += [f"  start: {_quoted(written(start))}"] if start is not None else []
+    lines += ["  labels:", *(f"    {name}: {_quoted(written(path))}" for name, path in labels)] if labels else []
     lines += ["identity:"]
     found = [name for name, _ in labels]
     lines += [f'  {name}: ["{{{name}}}"]' for name in found]
@@ -161,7 +166,7 @@ def _document_fields(documents: Sequence[Document], paths: Mapping[str, list[Any
             unit = match.groupdict().get("unit")
             spelled = f", unit: {unit.replace('seconds', 's')}" if unit else ""
             doubt = "" if unit or name in ("running", "waiting", "kv_usage") else "  # unit: please check"
-            lines.append(f"  {name}: {{path: {_quoted(_path(path))}{spelled}}}{doubt}")
+            lines.append(f"  {name}: {{path: {_quoted(written(path))}{spelled}}}{doubt}")
     for name in ("ttft", "tbot", "e2e", "queue"):
         body: object = documents[0].body.get(name)
         if isinstance(body, dict) and not any(line.startswith(f"  {name}:") for line in lines):
@@ -188,24 +193,6 @@ def _values_by_label(points: Sequence[Point]) -> dict[str, set[str]]:
         for name, value in point.labels:
             found.setdefault(name, set()).add(value)
     return found
-
-
-def _scalar_paths(documents: Sequence[Document]) -> dict[str, list[Any]]:
-    """Give the scalars of the documents by dotted path, two levels deep."""
-    found: dict[str, list[Any]] = {}
-    for document in documents:
-        for name, value in document.body.items():
-            if isinstance(value, dict):
-                for inner, each in cast("dict[str, Any]", value).items():
-                    if isinstance(each, str | int | float):
-                        found.setdefault(f"{name}.{inner}", []).append(each)
-            elif isinstance(value, str | int | float):
-                found.setdefault(str(name), []).append(value)
-    return found
-
-
-def _path(name: str) -> str:
-    return ".".join(part if re.fullmatch(r"[A-Za-z_]\w*", part) else f'"{part}"' for part in name.split("."))
 
 
 def _quoted(text: str) -> str:

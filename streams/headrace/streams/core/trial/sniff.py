@@ -1,13 +1,13 @@
 """Which carrier wrote these records, and which preset knows their names: told from what decodes and matches best."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Final, NamedTuple
 
 from headrace.schemas.raw import RawRecord
 from headrace.streams.core.decode.contract import Decoded, DecodeOptions, Point
 from headrace.streams.core.decode.edge import decode
 from headrace.streams.core.decode.families import Pending, assemble, families_in, finish
+from headrace.streams.core.mapping.model import TelemetryMapping
 from headrace.streams.core.mapping.parse import load_preset, preset_names
 
 ORDER: Final = (
@@ -55,16 +55,24 @@ def whole_points(decoded: Sequence[Decoded]) -> tuple[Point, ...]:
 
 def best_preset(points: Sequence[Point]) -> str | None:
     """Give the preset whose fields these points serve most; None where no preset knows one name."""
-    names = Counter(point.name for point in points)
+    return preset_of_names({point.name for point in points})
+
+
+def preset_of_names(names: Set[str]) -> str | None:
+    """Give the preset whose fields series of these names serve most; None where no preset knows one name."""
     scores: list[tuple[int, int, int, str]] = []
     # Of equals the last by name is the newest version of its engine.
     for preset in reversed(preset_names()):
         mapping = load_preset(preset)
-        fields = sum(any(alias.name in names for alias in rule.aliases) for rule in mapping.rules)
-        first_choice = sum(rule.aliases[0].name in names for rule in mapping.rules)
-        scores.append((fields, first_choice, len(mapping.wanted & names.keys()), preset))
+        first_choice = sum(rule.aliases[0].name in names for rule in mapping.rules if rule.aliases)
+        scores.append((fields_served(mapping, names), first_choice, len(mapping.wanted & names), preset))
     fields, *_, preset = max(scores, key=lambda score: score[:3])
     return preset if fields else None
+
+
+def fields_served(mapping: TelemetryMapping, names: Set[str]) -> int:
+    """Count the fields of a mapping that series of these names serve."""
+    return sum(any(alias.name in names for alias in rule.aliases) for rule in mapping.rules)
 
 
 def refusals(record: RawRecord) -> dict[str, str]:

@@ -3,7 +3,6 @@
 The records go through the very decoders, mapping and differencing that run live, in their order, and nothing is kept.
 """
 
-import difflib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -14,6 +13,7 @@ from typing import Final
 from headrace.schemas.check_signals import Signal
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.signals import EngineSignals
+from headrace.streams.core.canonical.translator import MAX_AHEAD_OF_CLOCK_MS
 from headrace.streams.core.decode.contract import Decoded, DecodeOptions, Point
 from headrace.streams.core.decode.edge import decode
 from headrace.streams.core.decode.families import Pending, assemble, finish
@@ -22,34 +22,16 @@ from headrace.streams.core.differencing.level import Baseline, Delta, Duplicate,
 from headrace.streams.core.mapping.apply import Mapper, Rewrite
 from headrace.streams.core.mapping.documents import map_documents
 from headrace.streams.core.mapping.model import TelemetryMapping
-from headrace.streams.core.mapping.reading import DURATIONS, Field, Reading
+from headrace.streams.core.mapping.reading import Field, Reading
 from headrace.streams.core.mapping.templates import Origin
+from headrace.streams.core.trial.advice import Seen, advise
+from headrace.streams.core.trial.document_paths import scalar_paths
+from headrace.streams.core.trial.field_trial import FieldTrial
 
 MAX_EVENTS: Final = 10
 MAX_NAMES: Final = 200
-PLAUSIBLE_S: Final[Mapping[Field, tuple[float, float]]] = {
-    Field.TTFT: (0.001, 120.0),
-    Field.TBOT: (0.0002, 5.0),
-    Field.E2E: (0.002, 3_600.0),
-    Field.QUEUE: (0.0, 600.0),
-}
-"""Means beyond are most often a wrong unit; they are told, not refused."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldTrial:
-    """One field: how many readings and differences it gave, and the mean of what they hold, seconds."""
-
-    field: Field
-    required: bool
-    readings: int
-    differences: int
-    resets: int
-    missing: int
-    observations: int
-    mean: float | None
-    period_s: float | None
-    names: tuple[str, ...]
+MAX_LOOKED_AT: Final = 200
+"""Documents whose paths are gathered, to name the nearest one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +51,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What became of the records. `problems` say what to change; a required field without a reading makes it failed."""
+    """What became of the records. `problems` say what to change; which of them make it failed, `advice` says."""
 
     mapping: str
     mapping_hash: str
@@ -106,6 +88,7 @@ def try_mapping(
     carrier: str,
     rewrite: Rewrite | None = None,
     expired_after_ms: int | None = None,
+    now_ms: int | None = None,
 ) -> Trial:
     """Run records through a mapping and say what came out.
 
@@ -115,11 +98,12 @@ def try_mapping(
         carrier: how they are written.
         rewrite: the mapping's own Python, loaded.
         expired_after_ms: the solver's setting, against which the source's period is held.
+        now_ms: what the bridge's clock says, which refuses what is dated ahead of it; None where that is not asked.
 
     Raises:
         InvalidInputError: there is no carrier of that name.
     """
-    run = _Run(mapping, carrier, rewrite, expired_after_ms)
+    run = _Run(mapping, carrier, rewrite, expired_after_ms, now_ms)
     for record in records:
         run.take(record)
     return run.result()
@@ -129,8 +113,16 @@ class _Run:
     """One pass over the records, in place."""
 
     def __init__(
-        self, mapping: TelemetryMapping, carrier: str, rewrite: Rewrite | None, expired_after_ms: int | None
+        self,
+        mapping: TelemetryMapping,
+        carrier: str,
+        rewrite: Rewrite | None,
+        expired_after_ms: int | None,
+        now_ms: int | None,
     ) -> None:
+        self._now_ms = now_ms
+        self._paths: Counter[str] = Counter()
+        self._ahead_ms: list[int] = []
         self._rewrite = rewrite
         self._expired_after_ms = expired_after_ms
         self._mapping = mapping
@@ -154,6 +146,8 @@ class _Run:
         self._rejects.update(each.detail for each in assembled.rejects)
         origin = Origin.of(record)
         self._points(assembled.points, origin)
+        if self._counts["documents"] <= MAX_LOOKED_AT:
+            self._paths.update(scalar_paths(decoded.documents).keys())
         documents = map_documents(decoded.documents, self._mapping, origin)
         self._rejects.update(each.detail for each in documents.rejects)
         for name, count in documents.missing.items():
@@ -167,9 +161,8 @@ class _Run:
         self._rejects.update(each.detail for each in rest.rejects)
         self._points(rest.points, Origin())
         fields = tuple(self._field(rule.field, required=rule.required) for rule in self._mapping.rules)
-        failed = not self._counts["signals"] and (
-            any(each.required and not each.readings for each in fields) or not any(each.readings for each in fields)
-        )
+        nothing = not self._counts["signals"] and not any(each.readings for each in fields)
+        advice = advise(self._seen(fields))
         return Trial(
             mapping=self._mapping.name,
             mapping_hash=self._mapping.hash,
@@ -184,8 +177,22 @@ class _Run:
             fields=fields,
             outcomes=dict(sorted((name, count) for name, count in self._outcomes.items() if count)),
             events=tuple(self._events),
-            problems=tuple(self._problems(fields)),
-            failed=failed,
+            problems=tuple(each.sentence for each in advice),
+            failed=nothing or any(each.fails for each in advice),
+        )
+
+    def _seen(self, fields: tuple[FieldTrial, ...]) -> Seen:
+        return Seen(
+            mapping=self._mapping,
+            carrier=self._options.carrier,
+            expired_after_ms=self._expired_after_ms,
+            counts=self._counts,
+            fields=fields,
+            outcomes=self._outcomes,
+            rejects=self._rejects,
+            unmatched=self._unmatched,
+            paths=self._paths,
+            ahead_ms=self._ahead_ms,
         )
 
     def _note(self, decoded: Decoded) -> None:
@@ -212,6 +219,8 @@ class _Run:
     def _reading(self, reading: Reading) -> None:
         identity, tally = reading.identity, self._tallies[reading.field]
         tally.readings += 1
+        if self._now_ms is not None and reading.time_ms - self._now_ms > MAX_AHEAD_OF_CLOCK_MS:
+            self._ahead_ms.append(reading.time_ms - self._now_ms)
         tally.names.add(reading.name)
         times = tally.times.setdefault(reading.series, [])
         if not times or times[-1] != reading.time_ms:
@@ -265,58 +274,6 @@ class _Run:
             period_s=_period(tally.times),
             names=tuple(sorted(tally.names)),
         )
-
-    def _problems(self, fields: tuple[FieldTrial, ...]) -> Iterable[str]:
-        if not self._counts["messages"]:
-            yield "there are no records to try it on"
-            return
-        if not self._counts["points"] + self._counts["documents"] + self._counts["signals"]:
-            yield (
-                f"not one message is {self._options.carrier}: try another carrier, or `headrace map init`, which looks "
-                "for one"
-            )
-            return
-        for each in fields:
-            if each.required and not each.readings:
-                yield self._never(each.field)
-            bounds = PLAUSIBLE_S.get(each.field)
-            if bounds is not None and each.mean is not None and not bounds[0] <= each.mean <= bounds[1]:
-                yield (
-                    f"{each.field}: its mean is {each.mean:g} s; {bounds[0]:g} to {bounds[1]:g} s is plausible: is its "
-                    f"unit right? (fields.{each.field}, unit)"
-                )
-            if each.field in DURATIONS and each.readings and not each.differences:
-                yield (
-                    f"{each.field}: {each.readings} readings and not one difference: cumulative series need two "
-                    "scrapes of the same series; try more records"
-                )
-        period_s = max((each.period_s or 0.0 for each in fields), default=0.0)
-        if self._expired_after_ms is not None and 2000 * period_s > self._expired_after_ms:
-            yield (
-                f"the source speaks every {period_s:g} s, and solver.expired_after_ms is {self._expired_after_ms}: one "
-                f"lost scrape excludes an engine; set it to {int(3000 * period_s)} or more"
-            )
-        folded = self._outcomes["folded"]
-        if folded:
-            yield f"{folded} readings are of more series than limits.max_series: is a label made from user input?"
-        late = self._outcomes["out_of_order"]
-        if late:
-            yield (
-                f"{late} readings are older than their series: they came out of order; the streams put right what is "
-                "within streams.grace_ms"
-            )
-
-    def _never(self, name: Field) -> str:
-        wanted = [alias.name for rule in self._mapping.rules if rule.field is name for alias in rule.aliases]
-        if not wanted:
-            return f"{name}: its path never found a value; see fields.{name}"
-        seen = [each for each in wanted if any(detail.startswith(each[:80]) for detail in self._rejects)]
-        if seen:
-            return f"{name}: {seen[0]} is there, and every point of it is rejected; see the rejects"
-        near = [n for each in wanted for n in difflib.get_close_matches(each, list(self._unmatched), n=2, cutoff=0.6)]
-        hint = f" nearest names here: {', '.join(dict.fromkeys(near))};" if near else ""
-        shown = ", ".join(wanted[:4]) + (", ..." if len(wanted) > 4 else "")
-        return f"{name}: none of {shown} is in these records;{hint} write fields.{name}.names"
 
 
 def _word(outcome: BookOutcome) -> str:
