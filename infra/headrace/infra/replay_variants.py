@@ -27,6 +27,7 @@ from headrace.replay.report.write import write_report
 from headrace.replay.runs.variants import Job, Ran, measured_in, recorded_settings, run_variants
 from headrace.replay.runs.verification_text import instant
 from headrace.replay.score.comparison import Comparison, compare
+from headrace.replay.score.digits import five_digits
 from headrace.replay.score.measured import MeasuredFleet
 from headrace.replay.sources.folder import HistoryFolder
 from headrace.schemas.errors import InvalidInputError
@@ -201,7 +202,7 @@ def _lines(runs: Sequence[Ran], comparison: Comparison, page: Path, *, complete:
     numbers = {each.score.name: each.numbers for each in comparison.variants}
     for ran in runs:
         known = [told for told in numbers.get(ran.name, ()) if told.value is not None]
-        said = ", ".join(f"{told.number.label} {told.value:.4g} {told.number.unit}" for told in known[:TOLD])
+        said = ", ".join(f"{told.number.label} {_shown(told.value or 0.0)} {told.number.unit}" for told in known[:TOLD])
         whole = "" if ran.complete else ", stopped before the end"
         same = f", {ran.same} with the recorded weights" if ran.same else ""
         lines.append(f"{ran.name}: {ran.ticks} ticks{same}{whole}; {said}")
@@ -209,3 +210,9 @@ def _lines(runs: Sequence[Ran], comparison: Comparison, page: Path, *, complete:
     if not complete:
         lines.append("stopped before the end: the numbers are of what was played until then")
     return lines
+
+
+def _shown(value: float) -> str:
+    """Show a number as the table of the report does."""
+    rounded = five_digits(value)
+    return f"{rounded:,.0f}" if abs(rounded) >= 100.0 else f"{rounded:.4g}"

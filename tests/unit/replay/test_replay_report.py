@@ -107,6 +107,35 @@ def test_tables_and_csv_say_what_the_document_says(tmp_path: Path) -> None:
     assert [line.split()[0] for line in table_lines(told())][-2:] == ["lp", "near"]
 
 
+def test_a_mean_stands_beside_what_is_unserved_in_every_world(tmp_path: Path) -> None:
+    page = write_report(told(), tmp_path).read_text()
+    table = page[page.index("<h2>How far to believe it</h2>") : page.index("<h2>Who fared how</h2>")]
+    assert table.count("% unserved</small>") == 3 * len(told()["variants"])
+    for variant in told()["variants"]:
+        found = variant["sensitivity"]
+        assert found["faster_unserved_percent"] <= found["slower_unserved_percent"]
+    assert any(v["sensitivity"]["slower_unserved_percent"] > 0.0 for v in told()["variants"])
+
+
+def test_a_share_is_said_to_be_of_all_requests_in_the_heading_of_a_difference(tmp_path: Path) -> None:
+    page = write_report(told(), tmp_path).read_text()
+    headings = re.findall(r"<div class=why><h3>(.*?)</h3>", page)
+    assert headings
+    assert all("% of all its requests instead of " in heading for heading in headings)
+
+
+def test_a_run_too_short_for_intervals_does_not_promise_them(tmp_path: Path) -> None:
+    long = write_report(told(), tmp_path / "long").read_text()
+    assert "below each value its 95 % interval" in long
+    short = compare(
+        "a",
+        [score_variant(name, (played(float(s), at(s), {"A": {"e1": 1.0}}) for s in range(20))) for name in ("a", "b")],
+    )
+    page = write_report(document(short, Origin("s", "by hand", closed_loop=False)), tmp_path / "short").read_text()
+    assert "below each value its 95 % interval" not in page
+    assert "There are no 95 % intervals" in page
+
+
 def test_a_report_is_drawn_again_from_its_own_json_to_the_same_bytes(tmp_path: Path) -> None:
     first = write_report(told(), tmp_path / "one").read_bytes()
     again = write_report(read_document(tmp_path / "one"), tmp_path / "two").read_bytes()

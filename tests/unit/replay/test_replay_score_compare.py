@@ -5,15 +5,18 @@ from functools import cache
 
 import pytest
 
+from headrace.replay.report.document import Origin, document
 from headrace.replay.score.calibration import Agreement, calibrate
 from headrace.replay.score.comparison import Comparison, Word, compare
+from headrace.replay.score.interval import Interval
 from headrace.replay.score.length_spread import equal_lengths
 from headrace.replay.score.measured import NOTHING_MEASURED, MeasuredFleet, Shown, measured_fleet
 from headrace.replay.score.off_policy import LoggedChoice, OffPolicyEstimate, OffPolicyRefused, off_policy
 from headrace.replay.score.settings import ScoreSettings
+from headrace.replay.score.sums import Of
 from headrace.replay.score.variant import score_variant
 from headrace.replay.score.variant_score import VariantScore
-from headrace.replay.score.verdict import verdict
+from headrace.replay.score.verdict import best_of, verdict
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.signals import Health, Metric
 from headrace.schemas.state import EngineState, Invalid, LatencyState
@@ -82,6 +85,66 @@ def test_a_variant_that_refuses_more_is_not_called_best_however_fast() -> None:
 
     found = compare("recorded", [steady("recorded", 0.0), steady("picky", 0.5)], RULES)
     assert verdict(found)[0].startswith("No variant would have done better than recorded")
+
+
+def test_a_difference_below_what_can_be_told_apart_makes_nobody_best() -> None:
+    """0.8 against 0.7999 of the traffic: less than half a percent of the mean, however sure of it chance is."""
+    near = compare("recorded", [swinging("recorded", 0.8), swinging("near", 0.799)], RULES)
+    mean = near.variants[1].told("mean_ms")
+    assert mean.difference is not None
+    assert mean.difference < 0.0
+    assert best_of(near) is near.variants[0]
+    first = verdict(near)[0]
+    assert first.startswith("No difference between near (")
+    assert "below 0.5 % nothing is told apart" in first
+    assert best_of(compared()).score.name == "even"
+
+
+def test_a_difference_within_chance_makes_nobody_best() -> None:
+    found = compared()
+    told = tuple(
+        replace(t, difference_interval=Interval(-9.0, 3.0)) if t.number.name == "mean_ms" else t
+        for t in found.variants[1].numbers
+    )
+    unsure = replace(found, variants=(found.variants[0], replace(found.variants[1], numbers=told)))
+    assert best_of(unsure) is unsure.variants[0]
+    assert "not told apart from chance: -9.0 to +3.0 ms" in verdict(unsure)[0]
+
+
+def test_an_order_that_turns_with_profiles_that_are_off_makes_nobody_best_unless_it_turns_by_refusing() -> None:
+    found = compared()
+    recorded, even = found.variants
+    swapped = replace(even, score=replace(even.score, slower=recorded.score.slower))
+    other = replace(recorded, score=replace(recorded.score, slower=even.score.slower))
+    turned = replace(found, variants=(other, swapped))
+    assert best_of(turned) is other
+    assert "the other way round if profiles are 20 % slower or faster" in verdict(turned)[0]
+    sums = even.score.slower.sums.copy()
+    sums[Of.SHED] += 0.3 * sums[Of.OFFERED]
+    refusing = replace(other, score=replace(other.score, slower=replace(even.score.slower, sums=sums)))
+    assert best_of(replace(found, variants=(refusing, swapped))) is swapped
+
+
+def test_less_unserved_at_a_mean_that_is_the_same_is_best_by_what_it_serves() -> None:
+    def steady(name: str, share: float, shed: float) -> VariantScore:
+        p = problem([row("A", 9.0)], [engine("e1"), engine("e2")], 2.0, (LINE,))
+        ticks = (played(float(s), p, {"A": {"e1": share, "e2": 1.0 - share}}, shed=shed) for s in range(100))
+        return score_variant(name, ticks, RULES, ALIKE)
+
+    flat = compare("recorded", [steady("recorded", 0.78, 0.2), steady("lp", 0.5, 0.0)], RULES)
+    first = verdict(flat)[0]
+    assert best_of(flat).score.name == "lp", first
+    assert "0.00 % of requests unserved against 20.00 %" in first
+
+
+def test_a_mean_is_rounded_alike_in_the_verdict_and_in_the_table() -> None:
+    found = compared()
+    for raw in (1096.4996, 1096.52, 1097.48, 12345.6):
+        told = tuple(replace(t, value=raw) if t.number.name == "mean_ms" else t for t in found.variants[0].numbers)
+        alone = replace(found, variants=(replace(found.variants[0], numbers=told),))
+        whole = document(alone, Origin("t", "by hand", closed_loop=False))
+        shown = f"{whole['variants'][0]['numbers']['mean_ms']['value']:,.0f}"
+        assert f"is expected at {shown} ms end to end" in whole["verdict"][0]
 
 
 def test_slower_profiles_are_slower_and_the_order_of_variants_is_said() -> None:

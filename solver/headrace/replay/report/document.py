@@ -12,10 +12,11 @@ import numpy as np
 
 from headrace.replay.report.differences import Difference
 from headrace.replay.score.comparison import Compared, Comparison, Told
+from headrace.replay.score.digits import five_digits
 from headrace.replay.score.groups import Group
 from headrace.replay.score.latency_mass import Floats, ecdf, quantile_s
 from headrace.replay.score.off_policy import OffPolicyEstimate
-from headrace.replay.score.sums import Of, end_to_end_s, per
+from headrace.replay.score.sums import Of, end_to_end_s, per, unserved_percent
 from headrace.replay.score.variant_score import VariantScore
 from headrace.replay.score.verdict import best_of, verdict
 
@@ -84,7 +85,12 @@ def _variant(compared: Compared, comparison: Comparison, shown: Sequence[str]) -
             "requests": float(score.sums[Of.OFFERED]),
             "numbers": {told.number.name: _number(told) for told in compared.numbers},
             "extrapolation": None if compared.extrapolation is None else asdict(compared.extrapolation),
-            "sensitivity": {"slower_ms": compared.slower_ms, "faster_ms": compared.faster_ms},
+            "sensitivity": {
+                "slower_ms": compared.slower_ms,
+                "faster_ms": compared.faster_ms,
+                "slower_unserved_percent": unserved_percent(score.slower.sums),
+                "faster_unserved_percent": unserved_percent(score.faster.sums),
+            },
             "off_policy": _off_policy(compared),
             "sessions": None if score.sessions is None else asdict(score.sessions),
             "slow_engines": score.slow,
@@ -153,7 +159,7 @@ def _series(score: VariantScore, shown: Sequence[str]) -> Json:
         "at_ms": [at for at, _ in score.bins],
         "mean_ms": [_ms(end_to_end_s(each.sums)) for each in bins],
         "offered_rps": [float(each.sums[Of.OFFERED]) / s for each, s in zip(bins, seconds, strict=True)],
-        "unserved_percent": [_unserved(each.sums) for each in bins],
+        "unserved_percent": [unserved_percent(each.sums) for each in bins],
         "moved_percent": [100.0 * float(each.sums[Of.MOVED]) for each in bins],
         "load": {
             engine: [_at(each.load, loads[engine]) / s for each, s in zip(bins, seconds, strict=True)]
@@ -217,11 +223,6 @@ def _cannot_tell(comparison: Comparison, origin: Origin) -> Iterable[str]:
         )
 
 
-def _unserved(sums: Floats) -> float:
-    offered = float(sums[Of.OFFERED])
-    return 100.0 * float(sums[Of.SHED] + sums[Of.REFUSED]) / offered if offered > 0.0 else 0.0
-
-
 def _at(values: Floats, index: int) -> float:
     return float(values[index]) if index < len(values) else 0.0
 
@@ -234,7 +235,7 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
-        return float(f"{value:.5g}") if abs(value) < 1e5 else round(value)
+        return five_digits(value)
     if isinstance(value, Mapping):
         return {str(name): _rounded(inner) for name, inner in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, list | tuple):

@@ -34,13 +34,22 @@ def variants_table(document: Document) -> str:
         f"<tr><td>{_name(variant, document)}</td>{''.join(_cell(variant['numbers'][c]) for c in COLUMNS)}</tr>"
         for variant in variants
     )
+    return _table(_variants_caption(document), f"<th>variant</th>{head}", rows)
+
+
+def _variants_caption(document: Document) -> str:
     blocks = document["blocks"]
-    caption = (
+    drawn = f"{blocks['count']} blocks of {blocks['seconds']:g} s"
+    if all(number["low"] is None for variant in document["variants"] for number in variant["numbers"].values()):
+        return (
+            f"Against {esc(document['recorded'])}: below each value the difference. There are no 95 % intervals, and "
+            f"so no colours: the run is too short for them ({drawn})."
+        )
+    return (
         f"Against {esc(document['recorded'])}: below each value its 95 % interval, then the difference with its own "
-        f"(block bootstrap, {blocks['count']} blocks of {blocks['seconds']:g} s). Green is better, orange worse; a "
-        "difference whose interval holds 0 has no colour."
+        f"(block bootstrap, {drawn}). Green is better, orange worse; a difference whose interval holds 0 has no "
+        "colour, and a number without blocks to draw has no interval."
     )
-    return _table(caption, f"<th>variant</th>{head}", rows)
 
 
 def trust_table(document: Document) -> str:
@@ -50,17 +59,24 @@ def trust_table(document: Document) -> str:
         numbers, sensitivity, bounds = variant["numbers"], variant["sensitivity"], variant["extrapolation"]
         within = "-" if bounds is None else f"{_value(bounds['flat_ms'])} to {_value(bounds['steep_ms'])}"
         rows.append(
-            f"<tr><td>{esc(variant['name'])}</td><td>{_value(numbers['mean_ms']['value'])}</td>"
-            f"<td>{_value(sensitivity['faster_ms'])}</td><td>{_value(sensitivity['slower_ms'])}</td>"
+            f"<tr><td>{esc(variant['name'])}</td>"
+            f"{_beside(numbers['mean_ms']['value'], numbers['unserved_percent']['value'])}"
+            f"{_beside(sensitivity['faster_ms'], sensitivity.get('faster_unserved_percent'))}"
+            f"{_beside(sensitivity['slower_ms'], sensitivity.get('slower_unserved_percent'))}"
             f"<td>{_value(numbers['unmeasured_percent']['value'])}</td><td>{within}</td>"
+            f"<td>{_value(numbers['overload_s']['value'])}</td>"
             f"<td class=words>{_off_policy(variant['off_policy'])}</td></tr>"
         )
     error = f"{100 * document['settings']['profile_error']:g} %"
     holds = "the same" if document["order_holds"] else "NOT the same"
-    caption = f"Mean end to end in ms. The order of the variants is {holds} with profiles {error} faster or slower."
+    caption = (
+        "Mean end to end in ms of what is served, and below it what is not: a mean falls too where more is refused. "
+        f"The order of the means is {holds} with profiles {error} faster or slower. An engine that is sent more than "
+        "it can serve runs at load 1 with a computed queue before it: the last column says for how long."
+    )
     head = (
         f"<th>variant</th><th>nominal</th><th>profiles {error} faster</th><th>profiles {error} slower</th>"
-        "<th>at loads never measured, %</th><th>bounds of what lies there</th>"
+        "<th>at loads never measured, %</th><th>bounds of what lies there</th><th>beyond the wall, engine seconds</th>"
         "<th class=words>from single decisions</th>"
     )
     return _table(caption, head, "".join(rows))
@@ -128,7 +144,7 @@ def differences(document: Document) -> str:
         at_s = (each["at_ms"] - document["from_ms"]) / 1000.0
         out.append(
             f"<div class=why><h3>{esc(each['variant'])}: {esc(each['route'])} to {esc(each['engine_id'])}, "
-            f"{100 * each['share']:.1f} % instead of {100 * each['recorded_share']:.1f} % "
+            f"{100 * each['share']:.1f} % of all its requests instead of {100 * each['recorded_share']:.1f} % "
             f"({each['rps']:.3g} RPS) at {at_s:,.0f} s</h3><dl>"
             f"<dt>{esc(document['recorded'])}</dt><dd>{_sentences(each['recorded_because'])}</dd>"
             f"<dt>{esc(each['variant'])}</dt><dd>{_sentences(each['because'])}</dd></dl></div>"
@@ -163,6 +179,12 @@ def _cell(number: Mapping[str, Any]) -> str:
         between = "" if number["difference_low"] is None else _between(number)
         parts.append(f"<small class={number['word']}>{_signed(number['difference'])}{between}</small>")
     return f"<td>{''.join(parts)}</td>"
+
+
+def _beside(mean_ms: float | None, unserved: float | None) -> str:
+    """Give a mean with what it leaves out; a document of an older build does not know that."""
+    left_out = "" if unserved is None else f"<small>{_value(unserved)} % unserved</small>"
+    return f"<td>{_value(mean_ms)}{left_out}</td>"
 
 
 def _between(number: Mapping[str, Any]) -> str:

@@ -65,3 +65,9 @@ def end_to_end_s(sums: Floats) -> float | None:
 def moved_percent_a_minute(sums: Floats) -> float:
     """Give the traffic moved, % of all per minute: the metric of `movement.moved_per_minute`."""
     return float(100.0 * sums[Of.MOVED] / (sums[Of.SECONDS] / 60.0)) if sums[Of.SECONDS] > 0.0 else 0.0
+
+
+def unserved_percent(sums: Floats) -> float:
+    """Give the requests that were shed or refused, % of all; 0 where there were none."""
+    offered = float(sums[Of.OFFERED])
+    return 100.0 * float(sums[Of.SHED] + sums[Of.REFUSED]) / offered if offered > 0.0 else 0.0
