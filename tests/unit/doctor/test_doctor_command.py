@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from headrace.infra.cli import headrace
+from headrace.infra.commands.doctor import reserve_s
 from headrace.infra.doctor.core.checks import check_names
 from headrace.infra.json_schemas import schema_named
 
@@ -65,3 +66,8 @@ def test_it_lists_every_check_with_what_it_looks_at() -> None:
 def test_the_schema_is_the_published_one() -> None:
     published = Path(__file__).parents[3] / "infra/json-schemas/doctor.schema.json"
     assert json.loads(doctor("--schema").stdout) == json.loads(published.read_text("utf-8")) == schema_named("doctor")
+
+
+@pytest.mark.parametrize(("timeout_s", "kept_s"), [(1.0, 0.2), (10.0, 2.0), (30.0, 5.0), (600.0, 5.0)])
+def test_a_part_of_the_time_is_kept_for_judging_and_letting_go(timeout_s: float, kept_s: float) -> None:
+    assert reserve_s(timeout_s) == pytest.approx(kept_s)

@@ -63,13 +63,14 @@ def report_of(picture: Picture | None, now_ms: int, checks: Iterable[str], findi
 
 
 def _summary(picture: Picture | None, now_ms: int, checks: tuple[str, ...], findings: tuple[Finding, ...]) -> str:
+    asked = "" if picture is None or picture.view is None else _asked(checks)
     if any(each.severity is not Severity.NOTE for each in findings):
         counts = {severity: sum(each.severity is severity for each in findings) for severity in Severity}
         told = ", ".join(_counted(number, severity.lower()) for severity, number in counts.items() if number)
         follow = sum(each.follows_from is not None for each in findings)
-        return f"{told}" + (f"; {follow} of them may follow from another" if follow else "") + _asked(checks)
+        return f"{told}" + (f"; {follow} of them may follow from another" if follow else "") + asked
     if len(checks) < len(check_names()):
-        return f"nothing found{_asked(checks)}: this does not say that the system is healthy"
+        return f"nothing found{asked}: this does not say that the system is healthy"
     return "healthy: " + ", ".join(_healthy(picture, now_ms)) + f"; {_counted(len(checks), 'check')} found nothing"
 
 
