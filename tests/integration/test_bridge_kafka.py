@@ -41,14 +41,14 @@ PATIENT = StreamsSettings(window_ms=120_000, grace_ms=100_000)
 class Bridging:
     """`headrace bridge` as a process of its own."""
 
-    def __init__(self, bus: Bus, topic: str, folder: Path) -> None:
+    def __init__(self, bus: Bus, topic: str, folder: Path, begin: str = "earliest") -> None:
         self.log = folder / f"bridge-{time.monotonic_ns()}.log"
         self._out = self.log.open("wb")
         given = {
             "topics.prefix": bus.topics.prefix,
             "topics.partitions": str(bus.topics.partitions),
             "bridge.group_id": f"{bus.topics.prefix}bridge",
-            "bridge.begin": "earliest",
+            "bridge.begin": begin,
             "bridge.session_timeout_ms": "6000",
             "bridge.batch_max": "2",
             "bridge.report_ms": "500",
@@ -198,4 +198,19 @@ def test_what_cannot_be_read_is_a_dead_letter_with_its_bytes_and_the_partition_g
     assert (letter.topic, letter.partition, letter.offset) == (team, 0, 0)
     assert (letter.record_key, letter.record_value) == (b"k", b"\xff not telemetry")
     assert (letter.reason, letter.stage) == (RejectReason.MALFORMED, "bridge")
+    assert bridges[-1].stop() == 0
+
+
+def test_a_bridge_that_begins_at_the_end_says_what_it_leaves_and_a_second_start_goes_on_without_a_word_of_it(
+    bus: Bus, team: str, bridges: list[Bridging], tmp_path: Path
+) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    send(bus, team, range(4), now_ms - 10_000)
+    bridges.append(Bridging(bus, team, tmp_path, begin="latest"))
+    bridges[-1].wait_until(f"begins at the end of {team}: 4 records before it are left")
+    assert bridges[-1].stop() == 0
+    send(bus, team, range(4, 6), now_ms - 10_000)
+    bridges.append(Bridging(bus, team, tmp_path, begin="latest"))
+    bridges[-1].wait_until("2 records read")
+    assert "begins at" not in bridges[-1].said()
     assert bridges[-1].stop() == 0

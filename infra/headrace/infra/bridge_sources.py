@@ -28,7 +28,8 @@ def read_sources(settings: BridgeSettings, registry: SchemaSource | None = None)
         try:
             found.append(Source(name, source.topic, source_translator(source, registry)))
         except InvalidInputError as error:
-            problems += [f"bridge.sources.{name}: {problem}" for problem in error.problems]
+            at = f"bridge.sources.{name}: {source.mapping}" if source.mapping else f"bridge.sources.{name}"
+            problems += [f"{at}: {problem}" for problem in error.problems]
     if not settings.sources:
         problems.append(
             "bridge.sources is empty; write [bridge.sources.NAME] with topic, carrier, and mapping or preset"

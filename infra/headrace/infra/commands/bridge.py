@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 def command(*, config: Config, dry_run: bool, limit: int, log_level: str) -> None:
     """Read the topics under [bridge.sources] and publish signals until stopped (SIGTERM, SIGINT).
 
+    The first time it begins at the end of each topic, and its log says how many records it leaves; with
+    --set bridge.begin=earliest it begins at the oldest. From then on it goes on where it was.
+
     Several share the partitions. What cannot be used goes to dead letters. Killed at any moment, it loses nothing and
     counts nothing twice. Logs to standard error, as log.format says.
 
@@ -75,7 +78,7 @@ def _print_signals(config: Config, sources: "Iterable[Source]", limit: int) -> N
             for signal in packs.take():
                 tally.published += 1
                 click.echo(json_line(signal))
-    click.echo(f"headrace: nothing was published; {tally.sentence()}", err=True)
+    click.echo(f"headrace: a dry run: {tally.sentence('would be published')}", err=True)
     for detail, count in tally.rejects.most_common(10):
         click.echo(f"  {count:>6}  {detail}", err=True)
 

@@ -4,8 +4,9 @@ Left to the client, `latest` would mean the end of the log at each start until s
 the bridge was down would be lost.
 """
 
-from collections.abc import Sequence
-from typing import Any, Final, Literal
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 from confluent_kafka import Consumer, TopicPartition
 
@@ -14,10 +15,17 @@ from headrace.schemas.bus.log_bounds import log_bounds
 ASK_S: Final = 10.0
 
 
+class StartingPoints(NamedTuple):
+    """Partitions with the offsets to begin at; `left` counts by topic the records before a beginning at the end."""
+
+    partitions: list[TopicPartition]
+    left: Mapping[str, int]
+
+
 def starting_points(
     consumer: Consumer, partitions: Sequence[TopicPartition], begin: Literal["latest", "earliest"]
-) -> list[TopicPartition]:
-    """Give the partitions with the offsets to begin at; called while they are assigned.
+) -> StartingPoints:
+    """Give where to begin; called while partitions are assigned.
 
     A partition that was added to a topic which the group reads already begins at its oldest record.
 
@@ -27,13 +35,29 @@ def starting_points(
     found = consumer.committed(list(partitions), timeout=ASK_S)
     fresh = [each for each in found if each.offset < 0]
     if not fresh:
-        return found
+        return StartingPoints(found, {})
     known = {topic for topic in {each.topic for each in fresh} if _is_read(consumer, topic)}
+    left = Counter[str]()
     for each in fresh:
         low, high = log_bounds(consumer, each.topic, each.partition)
-        each.offset = low if begin == "earliest" or each.topic in known else high
+        is_from_oldest = begin == "earliest" or each.topic in known
+        each.offset = low if is_from_oldest else high
+        if not is_from_oldest:
+            left[each.topic] += high - low
     consumer.commit(offsets=fresh, asynchronous=False)
-    return found
+    return StartingPoints(found, left)
+
+
+def told_beginnings(left: Mapping[str, int], group_id: str) -> Iterator[str]:
+    """Say for each topic of which a group leaves records that it does, and how they are read after all."""
+    for topic, records in sorted(left.items()):
+        if records:
+            yield (
+                f'begins at the end of {topic}: {records} records before it are left; begin = "earliest" under '
+                f"[bridge] reads them, with a bridge.group_id other than {group_id}, which now has its place"
+            )
+        else:
+            yield f"begins at the end of {topic}, with no record before it"
 
 
 def _is_read(consumer: Consumer, topic: str) -> bool:

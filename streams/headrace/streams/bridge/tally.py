@@ -41,11 +41,11 @@ class Tally:
         for engine, count in translated.folded.items():
             self._count(self.folded, engine, count)
 
-    def sentence(self) -> str:
-        """Say what was done."""
+    def sentence(self, did: str = "published") -> str:
+        """Say what was done, or with another word for `did` what would be."""
         if not self.records:
             return "nothing to read"
-        said = [f"{self.records} records read, {self.readings} readings of {self.points} points published"]
+        said = [f"{self.records} records read, {self.readings} readings of {self.points} points {did}"]
         said[0] += f" in {self.published} signals"
         if self.rejects:
             said.append(f"{self.rejects.total()} parts refused")

@@ -23,7 +23,7 @@ from headrace.schemas.topics import DEAD_LETTERS, STATE_OF, Topic
 from headrace.streams.bridge.metrics import count_tally
 from headrace.streams.bridge.outbox import Outbox, give_up_after
 from headrace.streams.bridge.settings import BridgeSettings
-from headrace.streams.bridge.starting_points import starting_points
+from headrace.streams.bridge.starting_points import starting_points, told_beginnings
 from headrace.streams.bridge.tally import Tally
 from headrace.streams.core.admission import dead_letter
 from headrace.streams.core.canonical.packs import Packs
@@ -147,7 +147,10 @@ class Bridge:
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if not self._is_embedded:
             # That broker's watermarks are wrong; whatever it holds, it forgets with its end.
-            consumer.assign(starting_points(consumer, partitions, self._settings.begin))
+            begin = starting_points(consumer, partitions, self._settings.begin)
+            consumer.assign(begin.partitions)
+            for sentence in told_beginnings(begin.left, self._settings.group_id):
+                self._log.info(sentence)
         self._log.info("partitions given", partitions=sorted(f"{each.topic}/{each.partition}" for each in partitions))
 
     def _revoked(self, _: Consumer, partitions: list[TopicPartition]) -> None:
