@@ -14,6 +14,7 @@ Source: weighted rendezvous hashing (Schindelhauer and Schomaker 2005); table fi
 NSDI 2016), with weights and without its dependence on the order of back ends.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
@@ -46,7 +47,10 @@ def slot_table(ppm: Mapping[str, int], size: int) -> tuple[tuple[str, ...], Ints
     engines = tuple(sorted(engine for engine, weight in ppm.items() if weight > 0))
     if not engines:
         return (), np.empty(0, np.int64)
-    race = _Race(engines, [ppm[engine] for engine in engines], size)
+    weights = [ppm[engine] for engine in engines]
+    # In lowest terms, so that times are divided, and rounded, alike at any scale.
+    scale = math.gcd(*weights)
+    race = _Race(engines, [weight // scale for weight in weights], size)
     owner, time = race.run()
     race.trim(owner, time)
     return engines, owner
