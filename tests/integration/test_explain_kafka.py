@@ -39,6 +39,30 @@ def ask(desk: Desk, *typed: str) -> str:
     return done.stdout
 
 
+def outside_history(desk: Desk, version: int) -> None:
+    """Decisions go on; what history does not hold is refused with what it holds, and what is still to come as that."""
+    decided = json.loads(ask(desk, "tail", "decisions", "--no-follow", "--json", "--since", "5m").splitlines()[-1])
+    assert decided["version"] > version
+    for at in ("10m", "999999"):
+        said = str(run(desk, "explain", "B", "e-b", "--at", at).exception)
+        assert ": it holds version 1 of " in said
+        assert " to version " in said
+    assert "still to come" in str(run(desk, "explain", "B", "e-b", "--at", "2099-01-01T00:00Z").exception)
+
+
+def while_frozen(desk: Desk) -> None:
+    """While it is frozen each tells why nothing moves, and what would."""
+    without = json.loads(ask(desk, "what-if", "--unfreeze", "--json"))
+    assert without["edits"] == ["the freeze has ended"]
+    assert without["before"]["demand_rps"] > 0.0
+    held = ask(desk, "tail", "decisions", "--no-follow", "--since", "5m").splitlines()[-1]
+    assert ", HELD since version " in held
+    assert held.endswith(": hands off")
+    lines = ask(desk, "tail", "--diff", "--json", "--no-follow", "--since", "5m").splitlines()
+    changes = [change for line in lines if (change := json.loads(line)["status_change"]) is not None]
+    assert (changes[-1]["before"], changes[-1]["after"]) == ("OPTIMAL", "HELD")
+
+
 @pytest.fixture(autouse=True)
 def handlers_as_they_were() -> Iterator[None]:
     """A tail answers signals in its own way; the tests after it do not want that."""
@@ -98,8 +122,7 @@ def test_a_weight_is_explained_an_edit_comes_true_the_move_is_told_and_an_engine
             first["weight_ppm"],
             first["terms_ms"],
         )
-        decided = json.loads(ask(desk, "tail", "decisions", "--no-follow", "--json", "--since", "5m").splitlines()[-1])
-        assert decided["version"] > first["version"]
+        outside_history(desk, first["version"])
         # 300 RPS are left for 250 without e-c, and 180 without e-b, which is refused with the numbers.
         refused = run(desk, "drain", "e-b", "--reason", "upgrade")
         assert refused.exit_code == 1
@@ -115,6 +138,7 @@ def test_a_weight_is_explained_an_edit_comes_true_the_move_is_told_and_an_engine
         until(lambda: "e-c" in used(), WAIT_S, solver.log_tail)
         ask(desk, "freeze", "--reason", "hands off", "--author", "ann")
         until(lambda: bool(used()) and said().endswith(": hands off"), WAIT_S, solver.log_tail)
+        while_frozen(desk)
         ask(desk, "unfreeze")
         until(lambda: bool(used()) and "RPS routed" in said(), WAIT_S, solver.log_tail)
     finally:

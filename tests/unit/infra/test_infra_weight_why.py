@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from headrace.infra.past_tick.again import differing
-from headrace.infra.past_tick.wanted import Wanted, parse_wanted
+from headrace.infra.past_tick.wanted import Wanted, held_words, parse_wanted
 from headrace.infra.weight_why.lines import report_lines
 from headrace.infra.weight_why.report import AskedWeight, weight_report
 from headrace.infra.weight_why.steps import WeightStep, weight_steps
@@ -103,6 +103,25 @@ def test_a_tick_is_meant_by_version_by_time_or_is_the_newest() -> None:
         (Wanted(at_ms=commit.tick_ms - 1), True, True),
     ):
         assert (wanted.is_past(commit), wanted.is_met(commit)) == (past, met), wanted
+
+
+def test_an_instant_that_is_still_to_come_is_refused_and_not_taken_for_now() -> None:
+    with pytest.raises(
+        InvalidInputError, match="'2099-01-01T00:00Z', which is still to come: it is 1970-01-01 00:00:05"
+    ):
+        parse_wanted("2099-01-01T00:00Z", 5_000, "explain")
+    assert parse_wanted("1970-01-01T00:00:05Z", 5_000, "explain").at_ms == 5_000
+
+
+def test_what_history_holds_is_told_from_when_to_when() -> None:
+    first = solved(three_regions()).tick.snapshot.commit
+    last = replace(first, version=99, tick_ms=first.tick_ms + 60_000)
+    assert held_words(first, last) == (
+        "it holds version 7 of 2023-11-14 22:13:23 UTC to version 99 of 2023-11-14 22:14:23 UTC"
+    )
+    assert held_words(None, None).startswith("it holds no whole snapshot yet")
+    assert Wanted(at_ms=first.tick_ms, text="5m").words == "5m (2023-11-14 22:13:23 UTC)"
+    assert Wanted(version=8, text="version 8").words == "version 8"
 
 
 def test_snapshots_differ_by_their_weights_and_by_nothing_else() -> None:

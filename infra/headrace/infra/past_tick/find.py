@@ -13,7 +13,7 @@ from functools import partial
 from headrace.infra.config import Config
 from headrace.infra.kafka_edge import require_topics
 from headrace.infra.past_tick.found import FoundTick
-from headrace.infra.past_tick.wanted import Wanted
+from headrace.infra.past_tick.wanted import Wanted, held_words
 from headrace.replay.core.history import Span
 from headrace.replay.core.recorded import Recorded, RecordedTick
 from headrace.replay.sources.kafka_range import KafkaRange
@@ -21,7 +21,7 @@ from headrace.schemas.codec import SchemaSource
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import DECISIONS, SNAPSHOTS, Topic, topic_table
-from headrace.schemas.weights import InputOffsets
+from headrace.schemas.weights import InputOffsets, SnapshotCommit
 from headrace.solver.core.effective import settings_of
 from headrace.solver.core.inputs.digests import LogDigests
 from headrace.solver.core.inputs.state_view import INPUT_ROLES, StateFold, StateView
@@ -65,10 +65,10 @@ def _found(
     while True:
         from_ms = max(0, end_ms - back_ms)
         kept: deque[RecordedTick] = deque(maxlen=MAX_HISTORY)
-        first, last = 0, 0
+        first = 0
         for tick in _ticks(config, table, from_ms, end_ms):
             commit = tick.snapshot.commit
-            first, last = first or commit.version, commit.version
+            first = first or commit.version
             if wanted.is_past(commit):
                 break
             kept.append(tick)
@@ -77,9 +77,19 @@ def _found(
         if kept and wanted.is_met(kept[-1].snapshot.commit):
             return tuple(kept)
         if from_ms == 0 or (wanted.version is not None and first <= wanted.version):
-            held = f"it holds versions {first} to {last}" if last else "it holds no whole snapshot"
-            raise NoTickError(f"{table[SNAPSHOTS].name} has no snapshot of {wanted.text}: {held}")
+            held = held_words(*_held(config, table, now_ms))
+            raise NoTickError(f"{table[SNAPSHOTS].name} has no snapshot of {wanted.words}: {held}")
         back_ms *= WIDER
+
+
+def _held(config: Config, table: Mapping[str, Topic], now_ms: int) -> tuple[SnapshotCommit | None, ...]:
+    """Give the first and the last tick that history holds whole; None where there is none."""
+    first = next(iter(_ticks(config, table, 0, now_ms)), None)
+    if first is None:
+        return None, None
+    recent = _ticks(config, table, max(0, now_ms - config.solver.keyframe_ms - MARGIN_MS), now_ms)
+    last = deque(recent, maxlen=1) or (first,)
+    return first.snapshot.commit, last[0].snapshot.commit
 
 
 def _ticks(config: Config, table: Mapping[str, Topic], from_ms: int, end_ms: int) -> Iterator[RecordedTick]:
