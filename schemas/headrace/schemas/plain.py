@@ -1,4 +1,4 @@
-"""Records to dicts, lists and primitives and back: what Avro writes, what `--json` prints and snapshot files hold.
+"""Records to dicts, lists and primitives and back: what `--json` prints and snapshot files hold.
 
 The converters are compiled once per record type from its type hints, so a record's type is said in one place.
 """
@@ -14,23 +14,13 @@ from typing import Any, TypeVar, cast
 
 R = TypeVar("R")
 
-_NAMESPACE = "headrace"
-
-_writers: dict[tuple[type, bool], Callable[[Any], dict[str, Any]]] = {}
+_writers: dict[type, Callable[[Any], dict[str, Any]]] = {}
 _readers: dict[type, Callable[[Mapping[str, Any]], Any]] = {}
 
 
 def to_plain(record: object) -> dict[str, Any]:
     """Give a record, nested ones included, as dicts, lists and primitives."""
-    return _writer(type(record), tagged=False)(record)
-
-
-def to_avro(record: object) -> dict[str, Any]:
-    """Give a record as `to_plain` does, each optional list or record with the name of its branch.
-
-    The Avro writer then need not find out by trying, which costs it more than the writing.
-    """
-    return _writer(type(record), tagged=True)(record)
+    return _writer(type(record))(record)
 
 
 def from_plain(record_type: type[R], plain: Mapping[str, Any]) -> R:
@@ -51,21 +41,19 @@ def item_type(hint: object) -> tuple[Any, bool]:
     return hint, False
 
 
-def _writer(record_type: type, *, tagged: bool) -> Callable[[Any], dict[str, Any]]:
-    if (record_type, tagged) in _writers:
-        return _writers[record_type, tagged]
+def _writer(record_type: type) -> Callable[[Any], dict[str, Any]]:
+    if record_type in _writers:
+        return _writers[record_type]
     converts: list[tuple[str, Callable[[Any], Any]]] = []
     hints = typing.get_type_hints(record_type)
     for name, hint in hints.items():
         inner, many = item_type(hint)
         convert: Callable[[Any], Any] | None = list if many else None
-        branch = ""
         if dataclasses.is_dataclass(inner):
-            nested = _writer(cast("type", inner), tagged=tagged)
-            branch = f"{_NAMESPACE}.{cast('type', inner).__name__}"
+            nested = _writer(cast("type", inner))
             convert = partial(_list_of, nested) if many else nested
         if convert is not None and isinstance(hint, UnionType):
-            convert = partial(_tag, "array" if many else branch, convert) if tagged else partial(_maybe, convert)
+            convert = partial(_maybe, convert)
         if convert is not None:
             converts.append((name, convert))
     names, found = tuple(hints), attrgetter(*hints)
@@ -77,12 +65,8 @@ def _writer(record_type: type, *, tagged: bool) -> Callable[[Any], dict[str, Any
             plain[name] = convert(plain[name])
         return plain
 
-    _writers[record_type, tagged] = write
+    _writers[record_type] = write
     return write
-
-
-def _tag(branch: str, convert: Callable[[Any], Any], item: object) -> object:
-    return None if item is None else (branch, convert(item))
 
 
 def _reader(record_type: type) -> Callable[[Mapping[str, Any]], Any]:
