@@ -46,7 +46,7 @@ def _partitions(role: str, number: int) -> Callable[[System], None]:
     return lambda system: system.partitions.update({role: number})
 
 
-def _letters(reason: RejectReason, detail: str) -> Callable[[System], None]:
+def _letters(reason: RejectReason, detail: str, number: int = 60) -> Callable[[System], None]:
     def plant(system: System) -> None:
         topic = system.setup.table[SIGNALS_ENGINE].name
         system.letters += [
@@ -54,7 +54,7 @@ def _letters(reason: RejectReason, detail: str) -> Callable[[System], None]:
                 system.now_ms - 1_000 * n,
                 DeadLetter(topic, 0, n, system.now_ms, b"k", b"v", reason, detail, "streams"),
             )
-            for n in reversed(range(60))
+            for n in reversed(range(number))
         ]
 
     return plant
@@ -302,6 +302,15 @@ TOPICS: tuple[Planted, ...] = (
         W,
         "UNKNOWN_SCHEMA",
         "--set registry.url=",
+    ),
+    Planted(
+        "an engine that the fleet has by another name",
+        _letters(RejectReason.UNKNOWN_ENGINE, "engine_id is 'k'", 2),
+        "unknown_engines",
+        W,
+        "the fleet does not have (which has engine-a, engine-b, engine-c): k",
+        "headrace fleet apply fleet.toml",
+        "picture",
     ),
     Planted(
         "dead letters that grow",

@@ -93,3 +93,25 @@ def test_replicas_are_added_to_the_engine_nearest_to_the_cluster_that_has_grown(
     route = next(each for each in system.ticks[-1].snapshot.routes if each.cluster == "cluster-b")
     nearest = min(route.targets, key=lambda target: (target.network_s, target.engine_id)).engine_id
     assert capacity.mend[0].startswith(f"headrace what-if --add-replicas {nearest}=")
+
+
+def test_streams_that_refused_the_last_signals_run_though_nothing_has_come_since() -> None:
+    system = planted("no worker", "dead letters that grow")
+    system.members["streams"] = None  # as the embedded broker tells
+    workers, later_ms = check_named("workers"), system.now_ms + 60_000
+    assert tuple(workers.judge(system.picture(), later_ms)) == ()
+    system.letters.clear()
+    assert len(tuple(workers.judge(system.picture(), later_ms))) == 1
+
+
+def test_engines_by_another_name_are_the_fault_where_no_engine_has_a_state() -> None:
+    system = planted("an engine that the fleet has by another name")
+    system.states.clear()
+    first = system.findings()[0]
+    assert (first.check, first.severity, first.subject) == ("unknown_engines", Severity.FAULT, "k")
+    assert "engine_id must be the same" in first.meaning
+
+
+def test_refused_engines_are_told_with_those_of_the_fleet() -> None:
+    (found,) = planted("dead letters that grow").findings()
+    assert "k, and the fleet has engine-a, engine-b, engine-c: name them the same" in found.meaning

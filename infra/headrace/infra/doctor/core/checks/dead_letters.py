@@ -31,12 +31,12 @@ _MEANS = {
 
 def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
     """Give how many were refused, counted by offsets, and what most of the newest are for."""
-    letters = [each for each in picture.letters or () if now_ms - each.refused_ms <= WINDOW_MS]
+    letters = _of_late(picture, now_ms)
     total = max(len(letters), _grown(picture, (DEAD_LETTERS,)))
-    if len(letters) <= FEW:
+    reason = dominant(picture, now_ms)
+    if reason is None:
         return
-    reasons = Counter(each.letter.reason for each in letters)
-    reason, count = reasons.most_common(1)[0]
+    count = sum(each.letter.reason is reason for each in letters)
     last = next(each for each in reversed(letters) if each.letter.reason is reason)
     topics = some({each.letter.topic for each in letters if each.letter.reason is reason})
     signals = _grown(picture, STATE_OF)
@@ -50,11 +50,40 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
         reason.value,
         f"{total} records were refused in the last {duration(now_ms - since_ms)}{part}; at most {FEW}; {of_them} "
         f"{reason} from {topics}; the last {newest} ago: {last.letter.detail[:200]}",
-        _MEANS.get(reason, "a producer gives numbers that cannot be") + (_FLOOD if say is fault else ""),
+        _means(picture, reason, now_ms) + (_FLOOD if say is fault else ""),
         *_mend(picture, reason, last),
         value=total,
         bound=FEW,
     )
+
+
+def dominant(picture: Picture, now_ms: int) -> RejectReason | None:
+    """Give what most of the newest are for; None where they are so few that they are not told here."""
+    letters = _of_late(picture, now_ms)
+    if len(letters) <= FEW:
+        return None
+    return Counter(each.letter.reason for each in letters).most_common(1)[0][0]
+
+
+def strangers(picture: Picture, now_ms: int) -> set[str]:
+    """Give the engines whose signals were refused of late since the fleet does not have them."""
+    return {
+        (each.letter.record_key or b"").decode("utf-8", "replace")
+        for each in _of_late(picture, now_ms)
+        if each.letter.reason is RejectReason.UNKNOWN_ENGINE
+    }
+
+
+def _means(picture: Picture, reason: RejectReason, now_ms: int) -> str:
+    means = _MEANS.get(reason, "a producer gives numbers that cannot be")
+    if reason is not RejectReason.UNKNOWN_ENGINE or picture.view is None:
+        return means
+    known = some(key.decode("utf-8", "replace") for key in picture.view.specs) or "no engine"
+    return f"{means}: {some(strangers(picture, now_ms))}, and the fleet has {known}: name them the same"
+
+
+def _of_late(picture: Picture, now_ms: int) -> list[Letter]:
+    return [each for each in picture.letters or () if now_ms - each.refused_ms <= WINDOW_MS]
 
 
 def _grown(picture: Picture, roles: Iterable[str]) -> int:

@@ -12,7 +12,7 @@ from headrace.schemas.topics import STATE_ENGINE
 from headrace.schemas.weights import Reason
 from headrace.solver.core.inputs.assemble import assemble
 
-FOLLOWS_FROM = ("brokers", "workers", "lag", "sources", "dead_letters", "clocks")
+FOLLOWS_FROM = ("brokers", "workers", "lag", "sources", "dead_letters", "unknown_engines", "clocks")
 
 _JUDGED_ELSEWHERE = (Reason.DRAINED, Reason.NO_PROFILE)
 _MEANS: Mapping[Reason, str] = {

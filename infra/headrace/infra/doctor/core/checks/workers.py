@@ -54,11 +54,15 @@ def _nothing_written(picture: Picture, now_ms: int) -> Iterator[Finding]:
     if not wrote and heard_for_ms is not None and heard_for_ms <= SILENT_MS:
         return
     idle: list[str] = []
+    table = picture.setup.table
+    # Who refuses signals reads them, whether or not any makes a state.
+    refused = [each.refused_ms for each in picture.letters or () if each.letter.stage == "streams"]
     for signals, state in STATE_OF.items():
         heard, written = picture.newest(signals), picture.newest(state)
+        written = max((*refused, *(() if written is None else (written,))), default=None)
         if heard is not None and (written is None or heard - written > SILENT_MS):
             since = "nothing was ever" if written is None else f"nothing has for {duration(heard - written)} been"
-            idle.append(f"{since} written to {picture.setup.table[state].name} while signals came")
+            idle.append(f"{since} written to {table[state].name} while signals came")
     if idle:
         yield fault(
             "streams",
