@@ -18,7 +18,7 @@ def run(arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_closed_standard_input_is_empty() -> None:
     result = run("solve - <&-")
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert result.stderr.startswith("headrace: standard input: 1 problem\n  - no JSON")
 
 
@@ -33,7 +33,7 @@ def test_a_full_standard_output_is_told_in_one_line() -> None:
 
 def test_a_command_that_asks_whether_its_output_is_a_terminal_runs_where_it_is_closed() -> None:
     result = run("demo --folder /dev/null/x --json >&-")
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert "Traceback" not in result.stderr
     assert "/dev/null/x" in result.stderr
 
