@@ -70,12 +70,17 @@ def test_engines_that_are_silent_while_weights_are_held_keep_their_traffic() -> 
     assert engines.meaning.startswith("it keeps the traffic")
 
 
-def test_shortly_after_the_first_signals_no_snapshot_is_no_fault() -> None:
+def test_shortly_after_the_first_signals_no_snapshot_and_no_known_engine_is_no_fault() -> None:
     system = healthy()
     system.ticks.clear()
-    assert {each.severity for each in system.findings() if each.check == "snapshot"} == {Severity.FAULT}
+    system.states.clear()
+
+    def told() -> set[tuple[str, Severity]]:
+        return {(each.check, each.severity) for each in system.findings()}
+
+    assert {("snapshot", Severity.FAULT), ("engines", Severity.FAULT)} <= told()
     system.signals = [(at_ms, signal) for at_ms, signal in system.signals if system.now_ms - at_ms < 10_000]
-    assert {each.severity for each in system.findings() if each.check == "snapshot"} == {Severity.WARNING}
+    assert told() == {("snapshot", Severity.WARNING), ("engines", Severity.WARNING)}
 
 
 def test_what_is_refused_for_a_slowed_engine_names_that_engine_and_follows_from_it() -> None:

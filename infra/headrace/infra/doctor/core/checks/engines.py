@@ -24,6 +24,9 @@ _MEANS: Mapping[Reason, str] = {
 }
 
 
+START_MS = 30_000
+"""So long after the first signals an engine need not be known."""
+_STARTING = "; the first signals have just come: look again"
 _WOULD = "would be taken out if weights were not HELD"
 _HELD = "it keeps the traffic of the last good weights, whatever has become of it, until telemetry is back"
 
@@ -41,7 +44,9 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
         if engine.exclusion is not None and engine.exclusion.reason not in _JUDGED_ELSEWHERE:
             out[engine.exclusion.reason][engine.engine_id] = engine.exclusion.sentence
     alive = sum(engine.exclusion is None for engine in problem.engines)
-    say = fault if not alive or sheds(picture) else warning
+    heard_for_ms = picture.heard_for_ms
+    starting = heard_for_ms is not None and heard_for_ms <= START_MS
+    say = fault if (not alive and not starting) or sheds(picture) else warning
     if not picture.was_read(STATE_ENGINE):
         out.pop(Reason.NO_STATE, None)  # it may be in what was not read
     held = holds(picture)
@@ -52,7 +57,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
             f"{count(len(engines), 'engine')} of {len(problem.engines)} {_WOULD if held else 'can take no traffic'}, "
             f"{reason}: "
             f"{some(engines)}; {first}: {engines[first]}",
-            _HELD if held else _MEANS.get(reason, "it gets no traffic"),
+            (_HELD if held else _MEANS.get(reason, "it gets no traffic")) + (_STARTING if starting else ""),
             *_mend(picture, reason, first),
             value=len(engines),
             bound=0,
