@@ -15,6 +15,10 @@ from headrace.solver.core.inputs.state_view import StateView
 from headrace.solver.settings import SolverSettings
 
 Row = dict[str, Any]
+ONLY_APART = (
+    "an engine of which nothing is known but what a GATEWAY or CLIENT saw stays without a valid state: where that was "
+    "measured at the engine, write vantage: ENGINE in the mapping"
+)
 COLUMNS: Mapping[str, int] = {
     "engine": 20,
     "model": 34,
@@ -63,7 +67,7 @@ def rows_of(state: EngineState, now_ms: int, stale: str | None = None) -> list[R
     valid = "valid" if stale is None else f"STALE: {stale}"
     common = {
         "engine": state.engine_id,
-        "age_s": round((now_ms - state.last_signal_ms) / 1000, 1) + 0.0,  # no -0
+        "age_s": _age_s(state, now_ms),
         "running": state.running,
         "coverage": round(state.coverage, 2),
         "valid": valid if state.invalid is Invalid.NO else f"not valid: {state.invalid}",
@@ -71,6 +75,13 @@ def rows_of(state: EngineState, now_ms: int, stale: str | None = None) -> list[R
     }
     models: list[str | None] = [*sorted({latency.model for latency in state.latencies})]
     return [{**common, "model": model, **_latencies(state, model)} for model in models or [None]]
+
+
+def _age_s(state: EngineState, now_ms: int) -> float | None:
+    """Give how long ago the engine was heard; None where all that came was kept apart: it never was."""
+    if state.invalid is Invalid.NO_SIGNAL_YET:
+        return None
+    return round((now_ms - state.last_signal_ms) / 1000, 1) + 0.0  # no -0
 
 
 def _latencies(state: EngineState, model: str | None) -> Row:

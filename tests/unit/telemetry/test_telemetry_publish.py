@@ -10,12 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 from headrace.infra.cli import headrace
+from headrace.infra.dead_letters.unknown_engines import told_unknown, unknown_engines_in
 from headrace.infra.state_table import line, rows_at
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.check_signals import check_signal
-from headrace.schemas.codec import decode, must
+from headrace.schemas.codec import decode, encode, must
+from headrace.schemas.dead_letters import DeadLetter, RejectReason
 from headrace.schemas.errors import InvalidInputError
-from headrace.schemas.signals import EngineSignals, Health, Metric
+from headrace.schemas.raw import RawRecord
+from headrace.schemas.signals import EngineSignals, Health, Metric, Vantage
 from headrace.schemas.state import Invalid, LatencyState
 from headrace.solver.settings import SolverSettings
 from headrace.streams.core.engine import EngineAccumulator
@@ -186,13 +189,14 @@ def test_once_prints_what_would_be_published_and_needs_no_broker(address: str) -
 def test_the_table_of_states_says_who_is_heard_how_quick_it_is_and_what_is_amiss() -> None:
     latency = LatencyState("m", Metric.TTFT, 38, 0.107, 0.1, 0.1, 0.239, 0.3)
     fold = EngineAccumulator("engine-a", StreamsSettings())
-    state = replace(fold.state(), latencies=(latency,), last_signal_ms=T0, filled=("GATEWAY_APART",))
+    heard = replace(fold.state(), invalid=Invalid.LOW_COVERAGE, last_signal_ms=T0)
+    state = replace(heard, latencies=(latency,), filled=("GATEWAY_APART",))
     (row,) = rows_at({b"engine-a": state}, SolverSettings(), T0 + 2_500)
     assert (row["engine"], row["model"], row["age_s"], row["requests"]) == ("engine-a", "m", 2.5, 38)
     assert (row["ttft_s"], row["tbot_s"]) == (0.107, None)
     assert line(row).split() == [
         *("engine-a", "m", "2.5", "38", "0.107", "0.239", "-", "-", "0"),
-        *("not", "valid:", "NO_SIGNAL_YET;", "GATEWAY_APART"),
+        *("not", "valid:", "LOW_COVERAGE;", "GATEWAY_APART"),
     ]
 
 
@@ -205,3 +209,22 @@ def test_an_engine_that_is_silent_while_others_speak_is_stale_in_the_table() -> 
     assert (there["valid"], str(there["age_s"])) == ("valid", "0.0")
     ahead = rows_at({b"engine-b": heard}, SolverSettings(), T0 + 15_999)[0]
     assert line(ahead).split()[2] == "0"
+
+
+def test_an_engine_that_only_a_client_saw_has_no_age() -> None:
+    fold = EngineAccumulator("engine-a", StreamsSettings())
+    fold.apply(EngineSignals("engine-a", "s", Vantage.CLIENT, T0 - 1_000, T0, (), None), 0, T0)
+    (row,) = rows_at({b"engine-a": fold.state()}, SolverSettings(), T0)
+    assert (row["age_s"], row["valid"]) == (None, "not valid: NO_SIGNAL_YET")
+    assert line(row).split()[:3] == ["engine-a", "-", "-"]
+
+
+def test_engines_that_were_refused_for_their_name_are_told() -> None:
+    reason = RejectReason.UNKNOWN_ENGINE
+    refused = DeadLetter("signals", 0, 1, T0, b"10.0.3.23:8000", b"v", reason, "engine_id is", "streams")
+    other = replace(refused, record_key=b"other", reason=RejectReason.MALFORMED)
+    values = (encode(refused), encode(other), encode(refused), b"no letter")
+    found = unknown_engines_in(RawRecord("letters", 0, n, T0, None, value) for n, value in enumerate(values))
+    assert found == ("10.0.3.23:8000",)
+    assert told_unknown(found).startswith("signals of 10.0.3.23:8000 were refused")
+    assert "d, e and 1 more" in told_unknown(("a", "b", "c", "d", "e", "f"))

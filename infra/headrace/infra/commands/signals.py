@@ -67,14 +67,19 @@ def publish(
 def states(*, config: Config, as_json: bool) -> None:
     """Show the state of every engine as the streams see it; exit status 1 where none is valid.
 
+    GATEWAY_APART says that latencies seen from a GATEWAY or CLIENT are kept apart from what is seen at the engine.
+
     Example: headrace signals states
     """
     import orjson
 
-    from headrace.infra.state_table import engine_rows, heading, line
-    from headrace.schemas.topics import STATE_ENGINE, topic_table
+    from headrace.infra.dead_letters.unknown_engines import refused_engines, told_unknown
+    from headrace.infra.state_table import ONLY_APART, engine_rows, heading, line
+    from headrace.schemas.topics import DEAD_LETTERS, STATE_ENGINE, topic_table
+    from headrace.solver.clocks import wall_clock_ms
 
-    rows = engine_rows(config.kafka, topic_table(config.topics)[STATE_ENGINE].name, config.solver)
+    table = topic_table(config.topics)
+    rows = engine_rows(config.kafka, table[STATE_ENGINE].name, config.solver)
     if not as_json:
         click.echo(
             heading() if rows else "no engine has a state: is `headrace streams` running, and `headrace bridge`?"
@@ -82,4 +87,9 @@ def states(*, config: Config, as_json: bool) -> None:
     for row in rows:
         click.echo(orjson.dumps(row).decode() if as_json else line(row))
     if not any(row["valid"] == "valid" for row in rows):
+        unknown = refused_engines(config.kafka, table[DEAD_LETTERS].name, wall_clock_ms())
+        if unknown:
+            click.echo(f"headrace signals: {told_unknown(unknown)}", err=True)
+        if any(row["age_s"] is None for row in rows):
+            click.echo(f"headrace signals: {ONLY_APART}", err=True)
         sys.exit(1)
