@@ -121,7 +121,7 @@ def test_damaged_and_missing_files_are_all_told_and_nothing_is_published(
     cut.write_bytes(cut.read_bytes()[:-30])
     gone.unlink()
     told = refused("import", history, *at(embedded_broker, embedded_topics))
-    assert f"{cut} is damaged" in told
+    assert f"{cut} is cut short" in told
     assert f"{gone} cannot be read: No such file" in told
     assert "nothing was recorded" in refused(*export(embedded_broker, embedded_topics, tmp_path / "out"))
 

@@ -55,6 +55,9 @@ def test_a_file_that_is_damaged_says_so_and_after_which_record(tmp_path: Path) -
     written(path, [replace(PLAIN, offset=n, value=bytes([n % 256]) * 300) for n in range(4_000)])
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) - len(whole) // 10])
+    with pytest.raises(DamagedError, match=r"is cut short after offset \d+: export again"):
+        list(read_batches(path, PLACE))
+    path.write_bytes(whole[:-30] + bytes(30))
     with pytest.raises(DamagedError, match=r"is damaged after offset \d+"):
         list(read_batches(path, PLACE))
     with pytest.raises(DamagedError, match="cannot be read"):

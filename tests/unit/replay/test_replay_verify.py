@@ -10,11 +10,12 @@ import pytest
 from headrace.replay.core.history import Found, HistoryError, Span
 from headrace.replay.runs.verification import Verification, verify_folder
 from headrace.replay.runs.verification_text import as_json, as_junit, as_lines
+from headrace.replay.sources.container import read_container
 from headrace.schemas.codec import decode, encode, must
 from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.state import EngineState
-from headrace.schemas.topics import DECISIONS, SNAPSHOTS, STATE_ENGINE
+from headrace.schemas.topics import DECISIONS, SIGNALS_ENGINE, SNAPSHOTS, STATE_ENGINE
 from headrace.solver.core import tick as tick_module
 from headrace.solver.core.tick import policy_hash
 from replay_history import SETTINGS, START_MS, TABLE, Run, recorded_run
@@ -157,13 +158,48 @@ def test_a_damaged_file_a_missing_one_and_a_folder_that_is_none_are_refused_by_n
     file = folder / STATE_ENGINE / "0.avro"
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(HistoryError, match=r"0\.avro is damaged"):
+    with pytest.raises(HistoryError, match=r"0\.avro is cut short: 0 of its 4 records are whole; export again"):
+        verified(folder)
+    file.write_bytes(whole[:-40] + bytes(40))
+    with pytest.raises(HistoryError, match=r"0\.avro is damaged after 0 of 4 records"):
         verified(folder)
     file.unlink()
     with pytest.raises(HistoryError, match=r"0\.avro cannot be read: No such file"):
         verified(folder)
     with pytest.raises(HistoryError, match="headrace export --out"):
         verified(tmp_path)
+
+
+@pytest.mark.parametrize("kept", [0, 3, 300, -1000, -20, -3])
+def test_a_file_that_nobody_reads_is_seen_to_be_cut_short_too(tmp_path: Path, kept: int) -> None:
+    """Signals are in the folder for `--from-signals`; a copy that broke off there is no good copy."""
+    run = recorded_run(4)
+    signals = TABLE[SIGNALS_ENGINE].name
+    for n in range(200):
+        run.append((signals, 0), b"engine-a", n.to_bytes(8) * 20)
+    folder = run.write(tmp_path / "h")
+    assert verified(folder).holds
+    for role, count in ((SIGNALS_ENGINE, 200), (STATE_ENGINE, 4)):
+        file = folder / role / "0.avro"
+        whole = file.read_bytes()
+        file.write_bytes(whole[:kept])
+        if len(whole[:kept]) < len(whole):
+            with pytest.raises(HistoryError, match=rf"0\.avro is cut short: 0 of its {count} records are whole"):
+                verified(folder)
+        with pytest.raises(HistoryError, match=r"0\.avro is cut short .*: export again"):
+            list(read_container(file, (signals, 0)))
+        file.write_bytes(whole)
+
+
+def test_all_files_that_are_cut_short_are_named_at_once(tmp_path: Path) -> None:
+    folder = recorded_run(4).write(tmp_path / "h")
+    for name in ("state.engine/1.avro", "fleet/0.avro"):
+        (folder / name).write_bytes(b"")
+    (folder / "profiles" / "0.avro").unlink()
+    with pytest.raises(HistoryError) as told:
+        verified(folder)
+    assert str(told.value).count("is cut short") == 2
+    assert "profiles/0.avro cannot be read" in str(told.value)
 
 
 def test_where_the_inputs_are_proved_a_difference_is_the_codes(tmp_path: Path) -> None:

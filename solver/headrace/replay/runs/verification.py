@@ -112,9 +112,11 @@ def verify_folder(
         registry: looks up schemas of Confluent framing; must be picklable where there are several processes.
 
     Raises:
-        HistoryError: the folder holds no history, or a file of it is damaged.
+        HistoryError: the folder holds no history, or files of it are damaged, whether or not they are needed here.
     """
     history = HistoryFolder(folder)
+    # Signals are not read here, yet a folder that was copied in part is not to be called good.
+    history.see_files()
     shares = max(1, min(processes, history.ticks))
     cuts = [history.ticks * n // shares for n in range(shares)]
     # The last one has no end: a count in a manifest is no proof.

@@ -18,6 +18,7 @@ from fastavro.write import Writer
 from headrace.replay.core.columnar.batch import Batch
 from headrace.replay.core.columnar.log_block import read_block
 from headrace.replay.core.history import DamagedError, Place
+from headrace.replay.sources.container_end import Ends, read_end
 from headrace.schemas.raw import RawRecord
 
 SYNC_BYTES = 256 * 1024
@@ -123,6 +124,9 @@ def _told_damaged(path: Path, last: _Last) -> Generator[None]:
     except OSError as error:
         raise DamagedError(f"{path} cannot be read: {error.strerror or error}") from error
     except Exception as error:  # damaged bytes raise nearly anything inside an Avro reader
+        if read_end(path).ends is Ends.CUT:
+            where = "in its first block" if last.offset is None else f"after offset {last.offset}"
+            raise DamagedError(f"{path} is cut short {where}: export again") from error
         after = "from its beginning" if last.offset is None else f"after offset {last.offset}"
         raise DamagedError(f"{path} is damaged {after}: {type(error).__name__}: {error}") from error
 

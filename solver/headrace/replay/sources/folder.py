@@ -7,6 +7,7 @@ from headrace.replay.core.columnar.batch import Batch
 from headrace.replay.core.continuity import Continuity
 from headrace.replay.core.history import DamagedError, Finding, Place, Span
 from headrace.replay.sources.container import read_batches, read_container
+from headrace.replay.sources.container_end import Ends, read_end
 from headrace.replay.sources.manifest import FOREIGN, Manifest, Part, read_manifest
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import DECISIONS, SHADOW, SNAPSHOTS, Topic, topic_table
@@ -63,6 +64,16 @@ class HistoryFolder:
         roles = {part.role for part in self._manifest.parts if part.role.startswith(FOREIGN)}
         return tuple(sorted(role.removeprefix(FOREIGN) for role in roles))
 
+    def see_files(self) -> None:
+        """See that every file holds what was written into it, those that nobody is going to read among them.
+
+        Raises:
+            DamagedError: some are not there, cut short or damaged; all of them are named.
+        """
+        problems = [problem for part in self._manifest.parts if (problem := _problem(part, self._folder))]
+        if problems:
+            raise DamagedError("; ".join(problems))
+
     def places(self, role: str) -> tuple[Place, ...]:
         """Give the partitions of a role that hold records."""
         return tuple(sorted(place for place, part in self._parts.items() if part.role == role and part.records))
@@ -103,5 +114,19 @@ def _whole(records: Iterator[RawRecord], part: Part, folder: Path) -> Iterator[R
 
 def _see_whole(count: int, part: Part, folder: Path) -> None:
     if count < part.records:
-        path = folder / part.file
-        raise DamagedError(f"{path} is damaged: it ends after {count} records; {part.records} were written")
+        raise DamagedError(_cut(folder / part.file, count, part))
+
+
+def _problem(part: Part, folder: Path) -> str | None:
+    path = folder / part.file
+    try:
+        end = read_end(path)
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror or error}"
+    if end.ends is Ends.DAMAGED:
+        return f"{path} is damaged after {end.records} of {part.records} records: export again"
+    return _cut(path, end.records, part) if end.ends is Ends.CUT or end.records < part.records else None
+
+
+def _cut(path: Path, count: int, part: Part) -> str:
+    return f"{path} is cut short: {count} of its {part.records} records are whole; export again"
