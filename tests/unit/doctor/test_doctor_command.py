@@ -8,8 +8,13 @@ from click.testing import CliRunner, Result
 
 from headrace.infra.cli import headrace
 from headrace.infra.commands.doctor import reserve_s
+from headrace.infra.config import Config
 from headrace.infra.doctor.core.checks import check_names
+from headrace.infra.doctor.core.picture import Unread
+from headrace.infra.doctor.gather.gather import lost_since
+from headrace.infra.doctor.gather.time_left import TimeLeft
 from headrace.infra.json_schemas import schema_named
+from headrace.schemas.bus.settings import KafkaSettings
 
 NOWHERE = "127.0.0.1:1"
 
@@ -71,3 +76,9 @@ def test_the_schema_is_the_published_one() -> None:
 @pytest.mark.parametrize(("timeout_s", "kept_s"), [(1.0, 0.2), (10.0, 2.0), (30.0, 5.0), (600.0, 5.0)])
 def test_a_part_of_the_time_is_kept_for_judging_and_letting_go(timeout_s: float, kept_s: float) -> None:
     assert reserve_s(timeout_s) == pytest.approx(kept_s)
+
+
+def test_where_something_could_not_be_read_it_is_asked_whether_the_broker_is_still_there() -> None:
+    config, unread = Config(kafka=KafkaSettings(bootstrap_servers=NOWHERE)), (Unread("records of x", "refused"),)
+    assert (lost_since(config, unread, TimeLeft(30.0)) or "").startswith("it answered, and no longer does: ")
+    assert lost_since(config, (), TimeLeft(30.0)) is None

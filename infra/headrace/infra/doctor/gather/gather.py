@@ -118,10 +118,10 @@ def _gathered(config: Config, setup: Setup, clock_ms: Callable[[], int], left: T
         telemetry=telemetry,
         unread=tuple(dict.fromkeys((*unread, *_time_is_up(left)))),
     )
-    return with_reading(replace(picture, unreachable=_lost(config, unread, left)), reading)
+    return with_reading(replace(picture, unreachable=lost_since(config, unread, left)), reading)
 
 
-def _lost(config: Config, unread: tuple[Unread, ...], left: TimeLeft) -> str | None:
+def lost_since(config: Config, unread: tuple[Unread, ...], left: TimeLeft) -> str | None:
     """Say that no broker answers any more, where something could not be read: it has died while it was looked at."""
     if not unread:
         return None
