@@ -20,12 +20,12 @@ from headrace.infra.config import Config
 from headrace.infra.replay_range import registry_of
 from headrace.infra.stopping import stop_on_signals
 from headrace.replay.core.history import HistoryError
+from headrace.replay.core.instants import instant
 from headrace.replay.core.variant import RECORDED, Variant, parse_variants
 from headrace.replay.report.differences import decider, largest_differences
 from headrace.replay.report.document import Origin, document
 from headrace.replay.report.write import write_report
 from headrace.replay.runs.variants import Job, Ran, measured_in, recorded_settings, run_variants
-from headrace.replay.runs.verification_text import instant
 from headrace.replay.score.comparison import Comparison, compare
 from headrace.replay.score.digits import five_digits
 from headrace.replay.score.measured import MeasuredFleet

@@ -163,6 +163,29 @@ def test_an_unknown_policy_is_told_with_those_there_are(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("lq", "'lp'"),
+        ("proportionl", "'proportional'"),
+        ("proportional:kk=0.1", "'k'"),
+        ("pid:integrl=0.1", "'integral'"),
+        ("lp:move_price=1", "'move_price_ms'"),
+    ],
+)
+def test_what_is_mistyped_is_told_with_what_is_nearest(tmp_path: Path, given: str, meant: str) -> None:
+    folder = recorded_run(2).write(tmp_path / "history")
+    told = refused("replay", "run", "--dir", folder, "--out", tmp_path / "out", "--policy", given)
+    assert f"did you mean {meant}?" in told
+
+
+def test_a_range_that_ends_before_it_begins_is_told_in_instants() -> None:
+    with pytest.raises(
+        HeadraceError, match="ends at 2023-11-14T22:13:20Z, not after its beginning 2023-11-14T22:13:21"
+    ):
+        Span(START_MS + 1_500, START_MS)
+
+
 def test_a_result_is_not_written_over(tmp_path: Path) -> None:
     folder = recorded_run(3).write(tmp_path / "history")
     played(folder, tmp_path / "out")

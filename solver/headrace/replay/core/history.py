@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from headrace.replay.core.instants import instant
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import Topic
@@ -71,7 +72,8 @@ class Span:
             HistoryError: it ends before it begins.
         """
         if self.to_ms <= self.from_ms:
-            raise HistoryError(f"the range ends at {self.to_ms}, not after its beginning {self.from_ms}")
+            ends, begins = instant(self.to_ms), instant(self.from_ms)
+            raise HistoryError(f"the range ends at {ends}, not after its beginning {begins}")
 
     def __contains__(self, at_ms: object) -> bool:
         return isinstance(at_ms, int) and self.from_ms <= at_ms < self.to_ms

@@ -12,13 +12,14 @@ What is given for all variants (`--set solver.move_price_ms=50`) comes first, wh
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import orjson
 
 from headrace.schemas.errors import InvalidInputError
 from headrace.solver.core.policies import policy_names
-from headrace.solver.core.problem_file.setting_values import with_settings
+from headrace.solver.core.problem_file.setting_values import LIKE, with_settings
 from headrace.solver.settings import SolverSettings
 
 RECORDED = "recorded"
@@ -75,7 +76,12 @@ def _variant(text: str, shared: Mapping[str, Any], base: SolverSettings, problem
         if not equals:
             problems.append(f"{text}: {item!r} is not NAME=VALUE")
         else:
-            own[_setting(policy, key.strip())] = _value(value)
+            setting = _setting(policy, key.strip())
+            near = _short_name_like(policy, setting)
+            if near is None:
+                own[setting] = _value(value)
+            else:
+                problems.append(f"{text}.{setting} is no setting; did you mean {near!r}?")
     overrides = {**shared, **own}
     settings = with_settings(base, overrides, text, problems)
     return Variant(name if named else text, settings, overrides)
@@ -88,6 +94,17 @@ def _setting(policy: str, key: str) -> str:
     if policy in policy_names() and owned in known:
         return owned
     return key.removeprefix(_SECTION)
+
+
+def _short_name_like(policy: str, setting: str) -> str | None:
+    """Give the policy's own short name that one which is no setting is most like; None where it is like none."""
+    known = [field.name for field in dataclasses.fields(SolverSettings)]
+    if setting in known:
+        return None
+    short = [name.removeprefix(f"{policy}_") for name in known if name.startswith(f"{policy}_")]
+    own = ["k" if name == "gain" else name for name in short] if policy in policy_names() else []
+    near = get_close_matches(setting, [*own, *known], n=1, cutoff=LIKE)
+    return near[0] if near else None
 
 
 def _value(text: str) -> Any:  # noqa: ANN401 - whatever JSON says

@@ -1,10 +1,10 @@
 """A verification as JSON, as JUnit XML for a nightly job, and in sentences."""
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from headrace.replay.core.instants import instant
 from headrace.replay.runs.verification import MINUTE_MS, Verification
 from headrace.replay.sources.manifest import plain_finding
 
@@ -82,12 +82,6 @@ def as_lines(result: Verification) -> Iterator[str]:
         yield str(finding)
     if result.stopped:
         yield "stopped before the end"
-
-
-def instant(at_ms: int) -> str:
-    """Give an instant as ISO 8601, UTC, to the millisecond where there are any."""
-    at = datetime.fromtimestamp(at_ms / 1000, UTC)
-    return at.isoformat(timespec="milliseconds" if at_ms % 1000 else "seconds").replace("+00:00", "Z")
 
 
 def _advice(result: Verification) -> Iterator[str]:

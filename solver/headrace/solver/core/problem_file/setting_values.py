@@ -18,6 +18,8 @@ from headrace.solver.core.policies import policy_names
 from headrace.solver.settings import SolverSettings
 
 _NOT_HERE = "classes"
+LIKE = 0.5
+"""How alike names must be for one to be meant by the other: half of the letters, since policies have short names."""
 MAX_FLOAT = sys.float_info.max
 _BOUNDS: tuple[tuple[type, str, str, Callable[[Any, Any], bool]], ...] = (
     (Ge, "ge", "at least", operator.ge),
@@ -58,7 +60,9 @@ def with_settings(base: SolverSettings, values: Mapping[str, Any], at: str, prob
 
 def _policy_problem(value: object) -> Iterator[str]:
     if value not in policy_names():
-        yield f"one of {', '.join(policy_names())}"
+        near = get_close_matches(str(value), policy_names(), n=1, cutoff=LIKE)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        yield f"one of {', '.join(policy_names())}{hint}"
 
 
 def _bare(hint: object) -> object:
