@@ -19,6 +19,7 @@ from headrace.replay.report.text_table import table_lines
 from headrace.replay.report.write import read_document, schema_text, write_report
 from headrace.replay.score.comparison import compare
 from headrace.replay.score.variant import score_variant
+from headrace.replay.score.variant_score import VariantScore
 from headrace.schemas.errors import InvalidInputError
 from headrace.solver.core.problem import Problem
 from headrace.solver.core.tick import TickStamp, solve_tick
@@ -134,6 +135,25 @@ def test_a_run_too_short_for_intervals_does_not_promise_them(tmp_path: Path) -> 
     page = write_report(document(short, Origin("s", "by hand", closed_loop=False)), tmp_path / "short").read_text()
     assert "below each value its 95 % interval" not in page
     assert "There are no 95 % intervals" in page
+
+
+def test_the_pictures_open_on_the_variant_that_differs_most_from_the_recorded(tmp_path: Path) -> None:
+    def score(name: str, share: float) -> VariantScore:
+        ticks = (played(float(s), at(s), {"A": {"e1": share, "e2": 1.0 - share}}) for s in range(20))
+        return score_variant(name, ticks)
+
+    shares = {"recorded": 0.5, "same": 0.5, "near": 0.55, "far": 0.9}
+    found = compare("recorded", [score(name, share) for name, share in shares.items()])
+    page = write_report(document(found, Origin("t", "by hand", closed_loop=False)), tmp_path).read_text()
+    assert "<option selected>far</option>" in page
+    assert page.count(" selected>") == 1
+
+
+def test_the_axis_of_a_log_scale_is_labelled_by_whole_numbers_in_words_of_its_own(tmp_path: Path) -> None:
+    page = write_report(told(), tmp_path).read_text()
+    own = page[page.rindex("<script>") :]
+    assert own.count('type: "log"') == own.count('return { type: "log"')
+    assert 'tickmode: "array"' in own
 
 
 def test_a_report_is_drawn_again_from_its_own_json_to_the_same_bytes(tmp_path: Path) -> None:

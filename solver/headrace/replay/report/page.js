@@ -46,6 +46,18 @@
 
   const cumulative = (values) => { let sum = 0; return values.map((value) => (sum += value)); };
 
+  // Decades only, or 1-2-5 where fewer than two of them are in sight: digits between decades would run together.
+  const decades = (values) => {
+    const seen = values.filter((value) => value > 0);
+    if (!seen.length) { return { type: "log" }; }
+    const low = seen.reduce((m, x) => Math.min(m, x)), high = seen.reduce((m, x) => Math.max(m, x));
+    const powers = [];
+    for (let n = Math.floor(Math.log10(low)); n <= Math.ceil(Math.log10(high)); n += 1) { powers.push(10 ** n); }
+    const whole = powers.filter((power) => low <= power && power <= high).length >= 2;
+    const tickvals = whole ? powers : powers.flatMap((power) => [power, 2 * power, 5 * power]);
+    return { type: "log", tickmode: "array", tickvals, ticktext: tickvals.map((v) => v.toLocaleString("en")) };
+  };
+
   const overview = () => {
     together("latency", "mean end to end, ms", (v) => v.series.mean_ms);
     together("moved", "traffic moved so far, % of all", (v) => cumulative(v.series.moved_percent));
@@ -53,7 +65,8 @@
     draw("ecdf", variants.filter((v) => v.ecdf.length).map((v) => ({
       type: "scatter", mode: "lines", name: v.name, line: { ...line(v.name), shape: "hv" },
       x: v.ecdf.map((point) => 1000 * point[0]), y: v.ecdf.map((point) => point[1]),
-    })), { hovermode: "closest", xaxis: { type: "log", title: { text: "end to end, ms" } },
+    })), { hovermode: "closest", xaxis: { ...decades(variants.flatMap((v) => v.ecdf.map((point) => 1000 * point[0]))),
+      title: { text: "end to end, ms" } },
       yaxis: { title: { text: "share of requests at or below" }, range: [0, 1.02] } });
   };
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from importlib import resources
 from typing import Any
 
+from headrace.replay.report.farthest import differs_most
 from headrace.replay.report.tables import (
     all_numbers_table,
     calibration_table,
@@ -72,7 +73,7 @@ def _overview(document: Mapping[str, Any]) -> str:
 
 def _pair(document: Mapping[str, Any]) -> str:
     others = [v["name"] for v in document["variants"] if v["name"] != document["recorded"]]
-    chosen = document["best"] if document["best"] in others else (others[0] if others else None)
+    chosen = differs_most(document)
     routes = sorted({route for variant in document["variants"] for route in variant["series"]["weights"]})
     choose = ""
     if others:
