@@ -10,13 +10,20 @@ from headrace.infra.brokers.contract import Broker
 from headrace.infra.cli import headrace
 from headrace.infra.kafka_edge import MissingTopicError
 from headrace.schemas.bus.clients import producer_options
-from headrace.schemas.topics import SIGNALS_DEMAND, TopicSettings
+from headrace.schemas.codec import encode
+from headrace.schemas.dead_letters import DeadLetter, RejectReason
+from headrace.schemas.fleet import EngineSpec
+from headrace.schemas.topics import DEAD_LETTERS, FLEET, SIGNALS_DEMAND, TopicSettings
 from telemetry_inputs import ENGINE, records
 
 
-def run(broker: Broker, *arguments: str) -> Result:
+def shell(broker: Broker, *arguments: str) -> Result:
     flags = ("--bootstrap", broker.kafka.bootstrap_servers, "--set", f"kafka.broker={broker.kafka.broker}")
-    return CliRunner().invoke(headrace, ["map", *arguments, *flags])
+    return CliRunner().invoke(headrace, [*arguments, *flags])
+
+
+def run(broker: Broker, *arguments: str) -> Result:
+    return shell(broker, "map", *arguments)
 
 
 @pytest.fixture
@@ -57,3 +64,33 @@ def test_an_empty_topic_has_nothing_to_try(broker: Broker, topics: TopicSettings
     result = run(broker, "test", "--topic", name, "--preset", "vllm_v1", "--carrier", "json")
     assert result.exit_code == 1
     assert "there are no records to try it on" in result.stdout
+
+
+def publish(broker: Broker, topic: str, key: bytes, value: bytes) -> None:
+    producer = Producer(producer_options(broker.kafka))
+    producer.produce(topic, value, key=key, partition=0)
+    assert producer.flush(30) == 0
+
+
+def test_an_engine_that_the_fleet_has_by_another_name_is_told_by_map_test(
+    broker: Broker, topics: TopicSettings, topic: str
+) -> None:
+    spec = EngineSpec("vllm-a-0", "site", ("m",), (), (), "p", None, None, drain=False)
+    publish(broker, topics.prefix + FLEET, spec.key, encode(spec))
+    flags = ("--preset", "vllm_v1", "--carrier", "telegraf_json", "--set", f"topics.prefix={topics.prefix}")
+    result = run(broker, "test", "--topic", topic, *flags)
+    assert result.exit_code == 0, result.output
+    assert f"! {ENGINE} is not in the fleet (which has vllm-a-0)" in result.stdout
+    assert result.stdout.endswith("fits, but see the ! lines above\n")
+
+
+def test_states_that_are_missing_since_the_fleet_has_no_such_engine_name_the_engine(
+    broker: Broker, topics: TopicSettings
+) -> None:
+    reason = RejectReason.UNKNOWN_ENGINE
+    letter = DeadLetter("signals", 0, 0, 1_000, ENGINE.encode(), b"v", reason, "no such engine", "streams")
+    publish(broker, topics.prefix + DEAD_LETTERS, letter.key, encode(letter))
+    result = shell(broker, "signals", "states", "--set", f"topics.prefix={topics.prefix}")
+    assert result.exit_code == 1, result.output
+    assert "no engine has a state" in result.stdout
+    assert f"signals of {ENGINE} were refused in the last hour (UNKNOWN_ENGINE)" in result.stderr
