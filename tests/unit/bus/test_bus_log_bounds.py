@@ -26,8 +26,13 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_RETRY_S", 0.0)
 
 
-def test_an_election_is_waited_for() -> None:
-    no_leader = KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION, "no leader", retriable=True)
+@pytest.mark.parametrize("code", [KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE])
+@pytest.mark.parametrize("marked", [True, False])
+def test_an_election_is_waited_for_whether_or_not_the_client_marks_it_as_passing(
+    code: int,
+    marked: bool,  # noqa: FBT001 - a case's input
+) -> None:
+    no_leader = KafkaError(code, "no leader", retriable=marked)
     assert log_bounds(cast("Consumer", Electing(no_leader, no_leader)), "t", 3) == (3, 7)
 
 

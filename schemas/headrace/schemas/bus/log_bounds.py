@@ -3,11 +3,13 @@
 import time
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 ASK_S: Final = 10.0
 ELECTION_S: Final = 30.0
 _RETRY_S: Final = 0.2
+_ELECTING: Final = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+"""By their codes: the client marks an error as one to retry only where it comes from a transaction."""
 
 
 def log_bounds(consumer: Consumer, topic: str, partition: int) -> tuple[int, int]:
@@ -24,6 +26,8 @@ def log_bounds(consumer: Consumer, topic: str, partition: int) -> tuple[int, int
         try:
             return consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=ASK_S, cached=False)
         except KafkaException as error:
-            if not error.args[0].retriable() or time.monotonic() > deadline:
+            reason: KafkaError = error.args[0]
+            may_pass = reason.retriable() or reason.code() in _ELECTING
+            if not may_pass or time.monotonic() > deadline:
                 raise
             time.sleep(_RETRY_S)
