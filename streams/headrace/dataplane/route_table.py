@@ -81,8 +81,11 @@ class RouteTable:
         return _ALL if tier > self.weights.tier else 0
 
     def unplaced(self, down: Collection[str]) -> float:
-        """Give the share of the sessions that are not shed, 0..1, whose engine is down and that nobody has room for."""
-        if not down or self.failover is None:
+        """Give the share of the sessions that are not shed, 0..1, whose engine is down and that nobody has room for.
+
+        0 where every engine that might have room is down, too: then the fallback is asked, which has room of its own.
+        """
+        if not down or self.failover is None or all(engine in down for engine in self.failover.engines):
             return 0.0
         return sum(
             t.weight_ppm / PPM * (1.0 - t.failover_kept)

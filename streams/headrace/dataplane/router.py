@@ -315,8 +315,8 @@ class Router:
         out = self._watch.left_out_of_all(table, point, live, now_ms, new=new)
         return None if out is None or out.view.unplaced > 0.0 else out.at_home.get(home)
 
-    def _guarded(self, table: RouteTable, asked: Asked, now_ms: int) -> Decision:
-        """Decide for a request that may have to take another way than its slot."""
+    def _guarded(self, table: RouteTable, asked: Asked, now_ms: int, *, sheds: bool = True) -> Decision:
+        """Decide for a request that may have to take another way than its slot, or none where that is shed."""
         live = self._live.get(table.name)
         if not table.size:
             return table.no_eligible_engine
@@ -325,7 +325,7 @@ class Router:
             out = self._watch.left_out_of_all(table, asked.point, live, now_ms, new=asked.established is False)
         if out is None:
             out = self._watch.left_out(table, asked, live, now_ms)
-        if sheds_unplaced(table, asked, live, out.view.unplaced):
+        if sheds and sheds_unplaced(table, asked, live, out.view.unplaced):
             return table.shed
         if asked.hint is not None and asked.hint in table.by_hint and asked.hint not in out.barred:
             return table.by_hint[asked.hint]
@@ -344,7 +344,7 @@ class Router:
         fallback = table.fallback.pick(asked.point, barred, DecisionReason.FALLBACK_STALE)
         if fallback is not None:
             return fallback
-        decision = self._guarded(table, asked, now_ms)
+        decision = self._guarded(table, asked, now_ms, sheds=False)
         return (
             decision
             if decision.engine_id is None

@@ -10,7 +10,7 @@ from headrace.dataplane.failover import Failover
 from headrace.dataplane.router import Router
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.slot_table import slot_table
-from headrace.schemas.weights import FallbackTarget, RouteWeights
+from headrace.schemas.weights import PPM, FallbackTarget, RouteWeights
 
 SESSIONS = 4_000
 SHARES = {"a": 550_000, "b": 100_000, "c": 350_000}
@@ -121,3 +121,17 @@ def test_the_propensity_of_a_failover_is_about_the_share_of_sessions_that_get_it
 
 def test_a_failover_of_nobody_picks_nobody() -> None:
     assert Failover((), {}, {}, 16_381).pick(7, (), 1_000) is None
+
+
+def test_where_everybody_with_room_is_down_too_the_fallback_is_asked_and_nobody_is_shed() -> None:
+    made = router(replace(lost_b(kept=0.0), fallback=(FallbackTarget("z", None, PPM),)))
+    for engine in ("a", "b", "c"):
+        made.set_health(engine, up=False)
+    assert set(answers(made)) == {("z", DecisionReason.FALLBACK_DOWN)}
+
+
+def test_a_snapshot_past_its_time_to_live_sheds_nobody_for_want_of_room() -> None:
+    made = router(lost_b(kept=0.0))
+    made.set_health("b", up=False)
+    late = [made.route(MODEL, key=f"s-{i}", now_ms=NOW_MS + 10_000_000) for i in range(100)]
+    assert {d.reason for d in late} == {DecisionReason.STALE_WEIGHTS}
