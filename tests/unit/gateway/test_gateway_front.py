@@ -355,12 +355,15 @@ def test_demand_counts_what_was_asked_but_not_invented_models() -> None:
 def test_a_stop_lets_answers_end_and_is_not_ready_meanwhile() -> None:
     async def test() -> None:
         slow = replace(GOOD, pace=constant(0.4))
-        async with rig({"e1": slow}) as r:
-            asking = asyncio.create_task(post(r))
+        async with rig({"e1": slow}) as r, aiohttp.ClientSession() as session:
+            url = f"http://127.0.0.1:{r.gateway.port}/v1/chat/completions"
+            asking = asyncio.create_task(session.post(url, json={"model": MODEL, "messages": say()}))
             await until(lambda: r.engines["e1"].in_service == 1)
             await r.gateway.__aexit__(None, None, None)
             assert not r.gateway.readiness.ready()
-            assert (await asking)[0] == 200
+            answer = await asking
+            assert answer.status == 200
+            assert answer.headers["Connection"] == "close"
 
     on_loop(test)
 

@@ -381,6 +381,15 @@ def test_an_engine_that_died_is_down_at_once_and_back_when_it_answers() -> None:
     on_loop(test)
 
 
+def test_an_engine_at_a_host_that_no_name_service_has_a_form_for_is_down_and_others_serve_its_sessions() -> None:
+    async def test() -> None:
+        async with rig(1, addresses={"nowhere": f"http://{'a' * 70}.example"}) as r:
+            assert await _statuses(r, 12) == [200] * 12
+            assert r.gateway.router.is_down("nowhere")
+
+    on_loop(test)
+
+
 def test_all_engines_down_is_refused_with_when_to_come_back() -> None:
     async def test() -> None:
         async with rig(1) as r, r.client() as client:

@@ -43,6 +43,7 @@ class Gateway:
     def application(self) -> web.Application:
         """Give the application. Each path is answered by one function; any other by an error of the same shape."""
         app = web.Application(middlewares=[self._every], client_max_size=self._settings.max_body_bytes)
+        app.on_response_prepare.append(self._last_of_its_connection)
         for endpoint in Endpoint:
             app.router.add_post(endpoint.value, self._generation(endpoint))
         app.router.add_get("/v1/models", self._models, allow_head=False)
@@ -80,6 +81,12 @@ class Gateway:
             if isinstance(connection, Connection):
                 connection.request_ended()
         return response
+
+    async def _last_of_its_connection(self, _: web.Request, response: web.StreamResponse) -> None:
+        """Tell a client of a gateway that stops to send its next request elsewhere (RFC 9112, section 9.6)."""
+        if self._readiness.stopping:
+            response.force_close()
+            response.headers["Connection"] = "close"
 
     def _generation(self, endpoint: Endpoint) -> Answer:
         async def answer(request: web.Request) -> web.StreamResponse:

@@ -82,7 +82,8 @@ async def attempt(
     try:
         response = await session.post(engine.urls[question.endpoint], data=body, headers=headers, allow_redirects=False)
         first = await response.content.readany()
-    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL):
+    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL, UnicodeError):
+        # UnicodeError: a host name that DNS has no form for.
         return Failed(Failure.CONNECT)
     except aiohttp.ClientError:
         if response is not None:

@@ -31,8 +31,8 @@ class Readiness:
         installed = self._router.installation
         if installed is not self._engines[0] and installed is not None:
             weights = [table.weights for table in installed.tables.values()]
-            named = {target.engine_id for each in weights for target in each.targets}
-            named |= {target.engine_id for each in weights for target in each.fallback}
+            parts = [part for each in weights for part in (each.targets, each.fallback, each.failover)]
+            named = {target.engine_id for part in parts for target in part}
             self._engines = (installed, frozenset(named) | self._fallback_engines())
         return self._engines[1]
 
