@@ -80,5 +80,5 @@ def test_before_the_first_tick_only_the_newest_of_each_key_is_kept() -> None:
 
 
 def test_a_range_that_ends_before_it_begins_is_refused() -> None:
-    with pytest.raises(HistoryError, match="ends at 1970-01-01T00:00:00.005Z, not after its beginning 1970"):
+    with pytest.raises(HistoryError, match=r"ends at 1970-01-01T00:00:00.005Z, not after its beginning 1970"):
         Span(5, 5)
