@@ -5,9 +5,9 @@
 
 The solver says in each route where sessions shall go if an engine is lost before it has heard of it: to where there is
 room. The next snapshot will give about these weights, and its slot table is the same race: so the session stays there.
-Only the lost engines' slots are raced for: until that snapshot the failover's engines get less than their shares of them,
-and survivors without a share get some. Where a session goes is given up for its staying there; `part`, and the propensity
-made of it, are the shares, not what the race comes to.
+Only the lost engines' slots are raced for: until that snapshot the failover's engines get less than their shares of
+them, and survivors without a share get some. Where a session goes is given up for its staying there; `part`, and the
+propensity made of it, are the shares, not what the race comes to.
 
 Engines that are left out, of the failover too, take no part; where none of it may be taken there is no answer.
 """
