@@ -51,6 +51,7 @@ class LeftOut:
         at_home: decisions made so far for sessions that keep their slot with these left out, by engine, so that the
             next one like it is picked and not made.
         moved: likewise for those that do not.
+        taken: each engine's part of the sessions that the failover places, once one was placed.
     """
 
     view: Avoidance
@@ -64,6 +65,7 @@ class LeftOut:
     moved: dict[tuple[str | None, DecisionReason], Decision] = field(
         default_factory=dict[tuple[str | None, DecisionReason], Decision]
     )
+    taken: dict[str, float] = field(default_factory=dict[str, float])
 
     @classmethod
     def of(
@@ -103,10 +105,13 @@ class LeftOut:
         return (own + got) / PPM
 
     def _taken(self, table: RouteTable, engine_id: str, barred_ppm: int) -> float:
-        """Give an engine's part of the sessions that must move: by the failover, about; else by weight."""
+        """Give an engine's part of the sessions that must move: what the failover comes to, or else by weight."""
         failover = table.failover
         if failover is not None and any(e not in self.no_room for e in failover.shares):
-            return failover.part(engine_id, self.no_room)
+            if not self.taken:
+                out = self.avoided | self.throttled
+                self.taken.update(failover.parts(table.slots_of(out), self.no_room, table.weight(out)))
+            return self.taken.get(engine_id, 0.0)
         return table.weight((engine_id,)) / (PPM - barred_ppm) if barred_ppm < PPM else 0.0
 
 

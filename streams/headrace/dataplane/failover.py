@@ -6,18 +6,26 @@
 The solver says in each route where sessions shall go if an engine is lost before it has heard of it: to where there is
 room. The next snapshot will give about these weights, and its slot table is the same race: so the session stays there.
 Only the lost engines' slots are raced for: until that snapshot the failover's engines get less than their shares of
-them, and survivors without a share get some. Where a session goes is given up for its staying there; `part`, and the
-propensity made of it, are the shares, not what the race comes to.
+them, and survivors without a share get some. Where a session goes is given up for its staying there.
 
 Engines that are left out, of the failover too, take no part; where none of it may be taken there is no answer.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from headrace.dataplane.decision import Decision
-from headrace.dataplane.slot_table import claim_times, order_of
+from headrace.dataplane.slot_table import Ints, claim_times, order_of
+
+Floats = npt.NDArray[np.float64]
+
+_LOOKS: Final = 32_768
+"""Slots times engines that `parts` looks at, about."""
+_LEAST: Final = 32
+"""Slots that it looks at, if there are so many."""
 
 
 class Failover:
@@ -45,20 +53,41 @@ class Failover:
 
     def pick(self, point: int, barred: Collection[str], out_ppm: int) -> Decision | None:
         """Give the engine of the session at `point`; `out_ppm` is what the engines that are out weigh together."""
+        allowed, weight = self._runners(barred, out_ppm)
+        if not allowed.size:
+            return None
+        return self._decisions[int(self._won(np.array([point % self._size]), allowed, weight)[0])]
+
+    def parts(self, slots: Ints, barred: Collection[str], out_ppm: int) -> Mapping[str, float]:
+        """Give each engine's part of these slots, 0..1, as `pick` gives them; of many, some are looked at.
+
+        What is looked at takes a fraction of a millisecond, however many engines there are. An engine that wins none
+        of it is given half a slot: it may win one of the others.
+        """
+        allowed, weight = self._runners(barred, out_ppm)
+        if not allowed.size or not slots.size:
+            return {}
+        looked_at = min(slots.size, max(_LEAST, _LOOKS // allowed.size))
+        some = slots[np.arange(looked_at) * slots.size // looked_at]
+        counts: list[int] = np.bincount(self._won(some, allowed, weight), minlength=len(self.engines)).tolist()
+        runners: list[int] = allowed.tolist()
+        return {self.engines[i]: max(0.5, counts[i]) / looked_at for i in runners}
+
+    def _runners(self, barred: Collection[str], out_ppm: int) -> tuple[Ints, Floats]:
+        """Give who may be taken, and with what weight; nobody where no engine of the failover may be."""
         allowed = np.array([i for i, e in enumerate(self.engines) if e not in barred], np.int64)
         total = int(self._share[allowed].sum()) if allowed.size else 0
         if total <= 0:
-            return None
+            return np.empty(0, np.int64), np.empty(0)
         weight = self._own[allowed] + out_ppm * self._share[allowed] / total
-        allowed, weight = allowed[weight > 0], weight[weight > 0]
-        start, back = self._orders[allowed].T
-        times = claim_times(self._size)[(point % self._size - start) * back % self._size]
-        return self._decisions[int(allowed[int(np.argmin(times / weight))])]
+        return allowed[weight > 0], weight[weight > 0]
 
-    def part(self, engine_id: str, barred: Collection[str]) -> float:
-        """Give an engine's part of those that must move, 0..1; 0 where nobody may be taken."""
-        total = sum(share for e, share in self.shares.items() if e not in barred)
-        return self.shares.get(engine_id, 0) / total if total > 0 else 0.0
+    def _won(self, slots: Ints, allowed: Ints, weight: Floats) -> Ints:
+        """Give the index of the engine that wins each slot."""
+        start, back = self._orders[allowed].T
+        times = claim_times(self._size)[(slots[:, None] - start) * back % self._size]
+        winners: Ints = allowed[np.argmin(times / weight, axis=1)]
+        return winners
 
     def weights(self, ppm: Mapping[str, int], out: Collection[str]) -> Mapping[str, int]:
         """Give a route's weights while some engines are out, of those that are not; as they were where none is."""

@@ -15,7 +15,7 @@ from headrace.dataplane.decision import Decision, DecisionReason, Outcome
 from headrace.dataplane.failover import Failover
 from headrace.dataplane.rendezvous import Candidates
 from headrace.dataplane.settings import DataPlaneSettings
-from headrace.dataplane.slot_table import slot_table
+from headrace.dataplane.slot_table import Ints, slot_table
 from headrace.schemas.weights import PPM, FallbackTarget, RouteWeights, Target
 
 SHED_BITS: Final = 32
@@ -98,6 +98,11 @@ class RouteTable:
         """Every engine that this route may use or has excluded."""
         w = self.weights
         return frozenset(e.engine_id for some in (w.targets, w.excluded, w.fallback, w.failover) for e in some)
+
+    def slots_of(self, engines: Collection[str]) -> Ints:
+        """Give the slots that these engines have, in order."""
+        owners = np.frombuffer(self.slots, np.dtype(f"u{self.slots.itemsize}"))
+        return np.flatnonzero(np.isin(owners, [i for i, d in enumerate(self.by_slot) if d.engine_id in engines]))
 
     def weight(self, engines: Iterable[str]) -> int:
         """Give the weight of these engines together, in ppm; engines that have none here weigh nothing."""

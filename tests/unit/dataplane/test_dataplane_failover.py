@@ -135,3 +135,26 @@ def test_a_snapshot_past_its_time_to_live_sheds_nobody_for_want_of_room() -> Non
     made.set_health("b", up=False)
     late = [made.route(MODEL, key=f"s-{i}", now_ms=NOW_MS + 10_000_000) for i in range(100)]
     assert {d.reason for d in late} == {DecisionReason.STALE_WEIGHTS}
+
+
+def test_the_propensity_is_how_often_an_engine_is_picked_also_where_another_wins_what_the_failover_has() -> None:
+    made = router(lost_b())
+    made.set_health("b", up=False)
+    decisions = [made.route(MODEL, key=f"s-{i}", now_ms=NOW_MS) for i in range(SESSIONS)]
+    picked = Counter(d.engine_id for d in decisions)
+    said = {d.engine_id: d.propensity for d in decisions}
+    assert set(said) == {"a", "c"}
+    assert sum(p or 0.0 for p in said.values()) == pytest.approx(1.0, abs=0.01)
+    assert said["a"] == pytest.approx(picked["a"] / SESSIONS, abs=0.03)
+
+
+def test_the_propensity_counts_what_goes_to_an_engine_that_has_no_share() -> None:
+    made = route_weights({"b": 200_000, "k": 800_000})
+    targets = tuple(replace(t, failover_kept=1.0) for t in made.targets)
+    made_router = router(replace(made, targets=targets, failover=(FallbackTarget("a", None, PPM),)))
+    made_router.set_health("b", up=False)
+    decisions = [made_router.route(MODEL, key=f"s-{i}", now_ms=NOW_MS) for i in range(SESSIONS)]
+    picked = Counter(d.engine_id for d in decisions)
+    for engine in ("a", "k"):
+        (said,) = {d.propensity for d in decisions if d.engine_id == engine}
+        assert said == pytest.approx(picked[engine] / SESSIONS, abs=0.03)
