@@ -1,6 +1,7 @@
 """A router through any history of snapshots, deaths, failures and crowds, held against a model of a few sets."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, settings
@@ -15,7 +16,7 @@ from headrace.dataplane.slot_table import quotas
 from headrace.schemas.assembly import Assembled, SnapshotAssembler
 from headrace.schemas.codec import encode
 from headrace.schemas.raw import RawRecord
-from headrace.schemas.weights import PPM, RouteWeights, SnapshotCommit
+from headrace.schemas.weights import PPM, FallbackTarget, RouteWeights, SnapshotCommit
 from thoroughness import examples
 
 ENGINES = [f"engine-{letter}" for letter in "abcdef"]
@@ -86,10 +87,16 @@ class RouterMachine(RuleBasedStateMachine):
         excluded=st.sets(engine, max_size=3),
         shed=st.sampled_from([0.0, 0.0, 0.3]),
         takeover=st.integers(0, 1),
+        failover=st.one_of(st.just([0] * len(ENGINES)), parts),
     )
-    def a_snapshot_is_published(self, weights: list[int], excluded: set[str], shed: float, takeover: int) -> None:
+    def a_snapshot_is_published(
+        self, weights: list[int], excluded: set[str], shed: float, takeover: int, failover: list[int]
+    ) -> None:
         self.epoch, self.version = self.epoch + takeover, self.version + 1
-        self.weights = self.make(weights, excluded, self.epoch, self.version, shed)
+        made = self.make(weights, excluded, self.epoch, self.version, shed)
+        shares = quotas([0 if e in excluded else w for e, w in zip(ENGINES, failover, strict=True)], PPM)
+        brought = tuple(FallbackTarget(e, None, w) for e, w in zip(ENGINES, shares, strict=True) if w)
+        self.weights = replace(made, failover=brought)
         outcome = self.publish(self.weights)
         assert isinstance(outcome, Assembled)
         assert isinstance(self.router.apply(outcome.snapshot), Installation)
@@ -282,7 +289,9 @@ class RouterMachine(RuleBasedStateMachine):
     def only_moved_from(self, victim: str, before: dict[str, Decision], after: dict[str, Decision]) -> None:
         if self.under_way:
             return  # without the victim the others' shares are larger, so a crowd may be none any more
-        kept = {key for key in KEYS if before[key].engine_id not in (victim, None)}
+        # Whose engine was out already is raced for anew, by other weights.
+        own = {key for key in KEYS if before[key].reason is not DecisionReason.FAILOVER}
+        kept = {key for key in own if before[key].engine_id not in (victim, None)}
         assert {k: after[k].engine_id for k in kept} == {k: before[k].engine_id for k in kept}
 
     def allowed(self, decision: Decision) -> None:
@@ -299,8 +308,12 @@ class RouterMachine(RuleBasedStateMachine):
         assert decision.propensity is not None
         assert 0 < decision.propensity <= 1
         by_fallback = decision.reason in (DecisionReason.FALLBACK_DOWN, DecisionReason.FALLBACK_STALE)
-        of = self.weights.fallback if by_fallback else self.weights.targets
-        assert {t.engine_id: t.weight_ppm for t in of}[decision.engine_id] > 0
+        ppm = {t.engine_id: t.weight_ppm for t in (self.weights.fallback if by_fallback else self.weights.targets)}
+        if decision.reason in (DecisionReason.FAILOVER, DecisionReason.STALE_WEIGHTS) and not ppm.get(
+            decision.engine_id
+        ):
+            ppm = {t.engine_id: t.weight_ppm for t in self.weights.failover}
+        assert ppm[decision.engine_id] > 0
 
 
 TestRouterMachine = pytest.mark.timeout(3_600)(RouterMachine.TestCase)  # where it is thorough; else it takes seconds
