@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,8 @@ from headrace.solver.core.tick import Tick, TickStamp, solve_tick
 from headrace.solver.core.why.explain import explain
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
-from solver_problems import problems
+from solver_problems import engine, problem, problems
+from solver_problems import row as asks
 
 LP = Glop(1)
 SETTINGS = SolverSettings(stay_within=0.0, segments=64, refine_above=1.0)
@@ -100,6 +102,18 @@ def test_a_sliver_more_of_a_route_costs_its_dual_within_the_one_sided_difference
     dual = float(plan.prices.row[row])
     slack = 1e-4 * (1.0 + abs(dual)) + 1e-8 * abs(here) / step
     assert left - slack <= dual <= right + slack
+
+
+def test_a_route_that_is_shed_whole_is_priced_at_what_shedding_costs() -> None:
+    batch = asks("c", 1.0, model="a", request_class="batch", tier=1)
+    found = tick(problem([batch, asks("c", 1.0)], [engine("e", capacity=0.3, models=("a", "m"))]))
+    assert found.decision is not None
+    plan = found.decision.plan
+    assert plan.prices is not None
+    assert plan.shed.tolist() == pytest.approx([1.0, 0.7])
+    # Of two tiers the less important one's refusals cost half; a solver may say the other's price of it.
+    less, default = plan.prices.row.tolist()
+    assert less == pytest.approx(default / 2)
 
 
 def chord_value(found: Tick) -> float:

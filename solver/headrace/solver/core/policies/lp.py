@@ -47,7 +47,7 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     lower = lower_bound(layout, curves, costs, prices)
     gap = max((upper - lower) / upper, 0.0) if upper > 0.0 else 0.0
     # Prices are those of the best answer, also where the weights stay: a pool that it leaves idle is priced as such.
-    prices = _canonical(layout, curves, prices, best)
+    prices = _canonical(layout, curves, costs, prices, best)
     share, kept = _shares(layout, flow, prices)
     made = Plan(
         status=SnapshotStatus.OPTIMAL,
@@ -108,10 +108,11 @@ def _refined(layout: Layout, settings: SolverSettings, lp: LinearSolver, first: 
     return MOST, best
 
 
-def _canonical(layout: Layout, curves: Curves, prices: Prices, flow: Floats) -> Prices:
+def _canonical(layout: Layout, curves: Curves, costs: Costs, prices: Prices, flow: Floats) -> Prices:
     """Price idle pools at what their first request would cost, and rows without demand at their cheapest way.
 
-    Both are optimal duals too; a solver is free to report anything lower for an idle pool.
+    Both are optimal duals too; a solver is free to report anything lower for an idle pool. One request more can be
+    shed: where all of a row is, a solver may report more than that costs, since it takes the row's demand for a bound.
     """
     first = np.array([float(curves.chords[profile_id].slopes[0]) for profile_id in layout.group_profile])
     idle_price = np.full(len(layout.pools), np.inf)
@@ -120,7 +121,8 @@ def _canonical(layout: Layout, curves: Curves, prices: Prices, flow: Floats) -> 
     cheapest = np.full(len(layout.rows), np.inf)
     np.minimum.at(cheapest, layout.pair_row, layout.pair_network + pool[layout.pair_pool])
     idle_row = (layout.demand <= 0.0) & np.isfinite(cheapest)
-    return Prices(np.where(idle_row, cheapest, prices.row), pool)
+    row = np.minimum(prices.row, costs.shed + costs.shed_move)
+    return Prices(np.where(idle_row, cheapest, row), pool)
 
 
 def _shares(layout: Layout, flow: Floats, prices: Prices) -> tuple[Floats, Bools]:
