@@ -156,16 +156,12 @@ class Town:
         ppm[0] += PPM - sum(ppm)
         named = sorted(zip(picked, ppm, strict=True), key=lambda pair: self.names[pair[0]])
         targets = tuple(self._target(i, share) for i, share in named)
-        out = [i for i in (self.engines - 1, self.engines - 2) if i not in picked]
-        excluded = tuple(
-            Excluded(self.names[i], reason, sentence)
-            for i, reason, sentence in zip(
-                out,
-                (Reason.STALE, Reason.DRAINED),
-                ("silent for 41.2 s", "drained by ann: driver upgrade"),
-                strict=False,
-            )
-        )
+        # What is amiss with an engine is so in every route: routes that differ would be told by the newest of them.
+        amiss = {
+            self.engines - 1: (Reason.STALE, "silent for 41.2 s"),
+            self.engines - 2: (Reason.DRAINED, "drained by ann: driver upgrade"),
+        }
+        excluded = tuple(Excluded(self.names[i], *said) for i, said in amiss.items() if i not in picked)
         excluded = tuple(sorted(excluded, key=lambda each: each.engine_id))
         return RouteWeights(
             cluster,
