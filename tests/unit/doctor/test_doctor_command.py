@@ -48,7 +48,8 @@ def test_a_check_that_there_is_not_is_wrong_usage_with_the_nearest_name() -> Non
 
 
 def test_a_broker_that_is_not_there_is_a_finding_with_the_way_to_one() -> None:
-    done = doctor("--bootstrap", NOWHERE, "--timeout", "1", "--json")
+    done = doctor("--bootstrap", NOWHERE, "--timeout", "10", "--json")
+    assert done.stdout, (done.exit_code, done.exception, done.stderr)
     (found,) = json.loads(done.stdout)["findings"]
     assert done.exit_code == 2
     assert found["sentence"].startswith(f"{NOWHERE} does not answer: ")
