@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any, Final, cast
 
 from headrace.schemas.avro_schemas import AvroSchema, schema
+from headrace.schemas.avro_source import RecordSource
 from headrace.schemas.plain import item_type
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
@@ -33,35 +34,29 @@ def reader_of(record_type: type) -> Reader:
     """Give the reader of a record type's bodies, written with the schema that this build ships."""
     made = _Source()
     name = made.record(schema(record_type.__name__), record_type)
-    found: dict[str, Any] = {
-        "_long": _long,
-        "_small": _small,
-        "_end": _end,
-        "_double": struct.Struct("<d").unpack_from,
-        "_float": struct.Struct("<f").unpack_from,
-        **made.names,
-    }
-    exec("\n".join(made.lines), found)  # noqa: S102 - source of our own making, from the schemas that ship with it
-    return cast("Reader", found[name])
+    built = made.built(
+        name,
+        _long=_long,
+        _small=_small,
+        _end=_end,
+        _double=struct.Struct("<d").unpack_from,
+        _float=struct.Struct("<f").unpack_from,
+    )
+    return cast("Reader", built)
 
 
-class _Source:
-    """The source of a record's reader and of those inside it; what it names is in `names`."""
+class _Source(RecordSource):
+    """The source of a record's reader and of those inside it."""
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.names: dict[str, Any] = {}
-        self._named: dict[str, AvroSchema] = {}
-        self._made: set[str] = set()
+        super().__init__()
         self._variables = 0
 
     def record(self, avro: AvroSchema, record_type: type) -> str:
         """Make a record's function and give its name."""
-        self._named[avro["name"]] = avro
         name = f"_read_{record_type.__name__}"
-        if name in self._made:
+        if self._begun(name, avro):
             return name
-        self._made.add(name)
         hints = typing.get_type_hints(record_type)
         body, variables = [f"def {name}(b, i):", " z = len(b)"], dict[str, str]()
         for field in avro["fields"]:
@@ -69,7 +64,7 @@ class _Source:
             body += self._value(field["type"], hints.get(field["name"]), variables[field["name"]], " ")
         own = [variables[field.name] for field in dataclasses.fields(record_type) if field.name in variables]
         made = self._name(record_type)
-        self.lines += [*body, f" return {made}({', '.join(own)}), i"]
+        self._lines += [*body, f" return {made}({', '.join(own)}), i"]
         return name
 
     def _value(self, avro: Any, hint: Any, to: str, pad: str) -> list[str]:  # noqa: ANN401 - a schema or a hint is of any type
@@ -148,11 +143,6 @@ class _Source:
     def _variable(self) -> str:
         self._variables += 1
         return f"v{self._variables}"
-
-    def _name(self, value: object) -> str:
-        name = f"n{len(self.names)}_"
-        self.names[name] = value
-        return name
 
 
 def _long(b: bytes, i: int, first: int) -> tuple[int, int]:
