@@ -19,12 +19,14 @@ from functools import cache
 from typing import Any, Final, cast
 
 from headrace.schemas.avro_schemas import AvroSchema, schema
+from headrace.schemas.avro_source import RecordSource
 from headrace.schemas.plain import item_type
 
 Writer = Callable[[Any], bytes]
 """Gives the body of a record. Raises nearly anything where a field holds what its schema does not allow."""
 
-REMEMBERED: Final = 65_536
+REMEMBERED: Final = 16_384
+"""Strings of one record type. A large fleet has fewer; of names that never come again this many cost some 5 MB."""
 SHORT: Final = 64
 """Characters up to which a string is worth remembering: names are, sentences are not."""
 _ONE: Final = tuple(bytes((n,)) for n in range(128))
@@ -36,38 +38,29 @@ def writer_of(record_type: type) -> Writer:
     """Give the writer of a record type's bodies, by the schema that this build ships."""
     made = _Source()
     name = made.record(schema(record_type.__name__), record_type)
-    found: dict[str, Any] = {
-        "_string": _Strings().of,
-        "_bytes": _bytes,
-        "_long": long_bytes,
-        "_array": _array,
-        "_double": struct.Struct("<d").pack,
-        "_float": struct.Struct("<f").pack,
-        **made.names,
-    }
-    exec("\n".join(made.lines), found)  # noqa: S102 - source of our own making, from the schemas that ship with it
-    return cast("Writer", found[name])
+    built = made.built(
+        name,
+        _string=_Strings().of,
+        _bytes=_bytes,
+        _long=long_bytes,
+        _array=_array,
+        _double=struct.Struct("<d").pack,
+        _float=struct.Struct("<f").pack,
+    )
+    return cast("Writer", built)
 
 
-class _Source:
-    """The source of a record's writer and of those inside it; what it names is in `names`."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.names: dict[str, Any] = {}
-        self._named: dict[str, AvroSchema] = {}
-        self._made: set[str] = set()
+class _Source(RecordSource):
+    """The source of a record's writer and of those inside it."""
 
     def record(self, avro: AvroSchema, record_type: type) -> str:
         """Make a record's function and give its name."""
-        self._named[avro["name"]] = avro
         name = f"_write_{record_type.__name__}"
-        if name in self._made:
+        if self._begun(name, avro):
             return name
-        self._made.add(name)
         hints = typing.get_type_hints(record_type)
         parts = [self._value(field["type"], hints.get(field["name"]), f"r.{field['name']}") for field in avro["fields"]]
-        self.lines += [f"def {name}(r):", f" return b''.join(({', '.join(parts)},))"]
+        self._lines += [f"def {name}(r):", f" return b''.join(({', '.join(parts)},))"]
         return name
 
     def _value(self, avro: Any, hint: Any, of: str) -> str:  # noqa: ANN401 - a schema or a hint is of any type
@@ -98,11 +91,6 @@ class _Source:
         name, _, rest = written.partition("(")
         # A writer that takes the item as it is needs no function around it.
         return name if rest == "x)" else f"lambda x: {written}"
-
-    def _name(self, value: object) -> str:
-        name = f"n{len(self.names)}_"
-        self.names[name] = value
-        return name
 
 
 class _Strings:
