@@ -116,13 +116,13 @@ def test_points_of_the_shape_lie_between_the_measured_ones_and_on_either_side() 
 
 
 def test_an_engine_with_two_stages_takes_the_shape_of_its_pool() -> None:
-    def test_of(stages: tuple[LoadStage, ...], pool: str, name: str) -> LoadTest:
+    def load_test(stages: tuple[LoadStage, ...], pool: str, name: str) -> LoadTest:
         return LoadTest(ProfileLabels(name, "gpu", "m", "by hand"), stages, pool)
 
-    rich = test_of(batch_engine(1, 3, 10, 30, 90, 190), "a", "rich")
+    rich = load_test(batch_engine(1, 3, 10, 30, 90, 190), "a", "rich")
     poor = batch_engine(3, 190, rate=4.0, time=0.5)
-    together = fitted(fit_profiles([rich, test_of(poor, "a", "poor")])[1])
-    alone = fitted(fit_profiles([rich, test_of(poor, "b", "poor")])[1])
+    together = fitted(fit_profiles([rich, load_test(poor, "a", "poor")])[1])
+    alone = fitted(fit_profiles([rich, load_test(poor, "b", "poor")])[1])
     assert (together.shape.tbot_power, together.shape.curves) == (1.0, 2)
     assert (alone.shape.tbot_power, alone.shape.curves) == (USUAL_POWER, 1)
     # 30 in service of the reference engine: 7.5 rps and 4 s; this one is 4 times as wide and takes half the time.

@@ -72,7 +72,6 @@ def command(
     from headrace.infra.demo.keys import Keys
     from headrace.infra.demo.run import run_unattended, run_with_view
     from headrace.infra.demo.session import BrokerGoneError, DemoOptions, Session
-    from headrace.infra.demo.summary import summary, summary_lines
     from headrace.infra.demo.workers import WorkerEndedError
     from headrace.infra.fleet.scenarios import load_scenario
 
@@ -106,12 +105,7 @@ def command(
             sys.exit(INTERRUPTED)
         finally:
             _stop(session)
-    result = summary(session)
-    if as_json:
-        click.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2))
-    else:
-        for line in summary_lines(result):
-            click.echo(line)
+    _sum_up(session, as_json=as_json)
     if ended is not None:
         raise ended
     if session.broker_ended is not None:
@@ -119,6 +113,14 @@ def command(
     if stopped() and not attended:
         _say("stopped before its time")
         sys.exit(INTERRUPTED)
+
+
+def _sum_up(session: "Session", *, as_json: bool) -> None:
+    from headrace.infra.demo.summary import summary, summary_lines
+
+    result = summary(session)
+    text = orjson.dumps(result, option=orjson.OPT_INDENT_2) if as_json else "\n".join(summary_lines(result))
+    click.echo(text)
 
 
 def _own_broker_only(config: Config) -> None:
