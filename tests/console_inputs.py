@@ -26,7 +26,6 @@ from headrace.infra.console.page_files import page_files
 from headrace.infra.console.why import Explain, Explainer
 from headrace.infra.past_tick.wanted import Wanted
 from headrace.infra.weight_why.report import AskedWeight, WeightReport, weight_report
-from headrace.schemas.assembly import digest_of
 from headrace.schemas.codec import encode
 from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.fleet import EngineSpec
@@ -42,12 +41,10 @@ from headrace.schemas.weights import (
     Reason,
     RouteWeights,
     Snapshot,
-    SnapshotCommit,
-    SnapshotMode,
-    SnapshotStatus,
     Target,
 )
 from past_ticks import solved, three_regions
+from played_ticks import snapshot as played
 from solver_inputs import engine_state, profile, spec
 
 TABLE = topic_table(TopicSettings())
@@ -73,24 +70,8 @@ def snapshot_records(snapshot: Snapshot, before: Snapshot | None = None) -> Iter
 
 
 def committed(routes: Sequence[RouteWeights], version: int, tick_ms: int, **fields: object) -> Snapshot:
-    by_key = dict(sorted((route.key, route) for route in routes))
-    commit = SnapshotCommit(
-        epoch=1,
-        version=version,
-        mode=SnapshotMode.LIVE,
-        status=SnapshotStatus.OPTIMAL,
-        sentence="",
-        tick_ms=tick_ms,
-        period_ms=PERIOD_MS,
-        valid_until_ms=tick_ms + 60_000,
-        route_count=len(by_key),
-        changed=(),
-        digest=digest_of(by_key),
-        policy="lp",
-        policy_hash="",
-        inputs=(),
-    )
-    return Snapshot(replace(commit, **fields), tuple(by_key.values()))  # type: ignore[arg-type]
+    made = played(sorted(routes, key=lambda route: route.key), tick_ms, PERIOD_MS, policy="lp")
+    return replace(made, commit=replace(made.commit, version=version, **fields))  # type: ignore[arg-type]
 
 
 def decision(snapshot: Snapshot, moved_rps: float, capacity_rps: float) -> SolveRecord:
