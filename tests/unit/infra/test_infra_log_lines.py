@@ -1,5 +1,6 @@
 """How processes log: one form a line, JSON or text, whoever said it, and never a secret of the configuration."""
 
+import io
 import json
 import logging
 import sys
@@ -52,6 +53,20 @@ def test_a_line_is_one_object_with_its_words_first(capsys: pytest.CaptureFixture
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith('{"event":"solver ready","level":"info","time":"')
     assert json.loads(line)["epoch"] == 3
+
+
+def test_a_line_goes_to_the_standard_error_of_its_own_time_and_a_closed_one_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = io.StringIO(), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", first)
+    open_log(Config())
+    first.close()
+    logging.getLogger("headrace.kafka").error("lost: nobody reads it")
+    monkeypatch.setattr(sys, "stderr", second)
+    logging.getLogger("headrace.kafka").error("read")
+    (line,) = second.getvalue().splitlines()
+    assert json.loads(line)["event"] == "read"
 
 
 def test_for_people_a_line_is_text(capsys: pytest.CaptureFixture[str]) -> None:

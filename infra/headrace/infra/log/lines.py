@@ -7,11 +7,13 @@ What libraries log by the standard library's own logging comes out in the same f
 in any line: each goes through `headrace.infra.secrets`. Standard output is kept for what a command prints.
 """
 
+import contextlib
+import io
 import logging
 import sys
 from collections.abc import MutableMapping
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO, cast
 
 import orjson
 import structlog
@@ -41,7 +43,7 @@ def open_log(config: Logged, level: str = "info") -> Any:  # noqa: ANN401 - stru
         return found
 
     log = structlog.wrap_logger(
-        structlog.WriteLogger(sys.stderr),
+        structlog.WriteLogger(cast("TextIO", _StandardError())),
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="%H:%M:%S.%f" if text else "iso", utc=True, key="time"),
@@ -58,6 +60,22 @@ def open_log(config: Logged, level: str = "info") -> Any:  # noqa: ANN401 - stru
     redirect_library_logs(log)
     _say_what_ends_it(log)
     return log
+
+
+class _StandardError(io.TextIOBase):
+    """Standard error as it is when a line is written. One that takes no line (closed, full) ends nothing for it.
+
+    Lines come from the Kafka client's callbacks, too: an error there would be the command's own.
+    """
+
+    def write(self, text: str, /) -> int:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
 
 
 def _say_what_ends_it(log: Any) -> None:  # noqa: ANN401 - structlog's logger is typed by its configuration
