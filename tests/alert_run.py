@@ -26,13 +26,13 @@ import yaml
 from confluent_kafka.cimpl import NewTopic
 
 from alert_files import ALERTS, PANELS
-from headrace.infra.child import ChildProcess
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
 from headrace.infra.demo.session import DemoOptions, Session
 from headrace.infra.fleet.scenarios import load_scenario
 from headrace.infra.gateway_engine.behaviour import Behaviour, Fault, constant
 from headrace.infra.gateway_engine.engine import SimulatedEngine
-from headrace.infra.ports import free_ports
+from headrace.infra.processes.child import ChildProcess
+from headrace.infra.processes.ports import free_ports
 from headrace.schemas.bus.clients import admin_client
 from headrace.schemas.bus.publisher import Publisher
 from headrace.schemas.codec import encode

@@ -5,7 +5,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
 from doctor_system import System
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
 from headrace.infra.doctor.core.checks import check_named, check_names
 from headrace.infra.doctor.core.diagnosis import Report, diagnose
 from headrace.infra.doctor.gather.gather import gather

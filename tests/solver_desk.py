@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headrace.infra.child import ChildProcess
+from headrace.infra.processes.child import ChildProcess
 from headrace.schemas.assembly import Assembled, Refused, SnapshotAssembler
 from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.bus.publisher import Publisher

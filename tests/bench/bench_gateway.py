@@ -31,7 +31,7 @@ from aiohttp import web
 from headrace.infra.gateway_engine.behaviour import Behaviour, constant
 from headrace.infra.gateway_engine.engine import SimulatedEngine
 from headrace.infra.gateway_engine.even_weights import even_weights
-from headrace.infra.ports import free_ports
+from headrace.infra.processes.ports import free_ports
 from headrace.schemas.snapshot_file import write_snapshot
 
 MODEL = "m"

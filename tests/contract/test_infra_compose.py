@@ -11,7 +11,7 @@ import yaml
 
 from headrace.infra.brokers.kafka_jars import jars_folder
 from headrace.infra.cli import headrace
-from headrace.infra.config import load_with_origins
+from headrace.infra.configuration.config import load_with_origins
 
 INFRA = Path(__file__).parents[2] / "infra"
 COMPOSE: dict[str, Any] = yaml.safe_load((INFRA / "compose.yaml").read_text("utf-8"))

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from headrace.infra.cli import headrace
-from headrace.infra.config import Config, load_with_origins
+from headrace.infra.configuration.config import Config, load_with_origins
 from headrace.infra.console.app import OPEN_PATHS
 from headrace.streams.departure import STOP_S
 

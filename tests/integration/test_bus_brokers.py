@@ -14,7 +14,7 @@ import pytest
 from headrace.infra.brokers import start_broker
 from headrace.infra.brokers.contract import Broker, BrokerError
 from headrace.infra.kafka_edge import UnreachableError
-from headrace.infra.ports import free_ports, is_taken
+from headrace.infra.processes.ports import free_ports, is_taken
 from headrace.infra.provision import apply_topics, diff_topics
 from headrace.schemas.bus.publisher import Published, Publisher
 from headrace.schemas.bus.settings import KafkaSettings

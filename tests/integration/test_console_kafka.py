@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from browser import WAIT_MS, Watched, browser_running, needs_browser
 from conftest import fresh_topics
 from headrace.infra.brokers.contract import Broker
-from headrace.infra.child import ChildProcess
+from headrace.infra.processes.child import ChildProcess
 from headrace.infra.provision import apply_topics
 from headrace.schemas.topics import TopicSettings
 from solver_desk import WAIT_S, Desk, Solver, until

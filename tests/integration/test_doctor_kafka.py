@@ -22,7 +22,7 @@ from doctor_planted import Planted
 from doctor_system import healthy_at
 from headrace.infra.brokers.contract import Broker
 from headrace.infra.cli import headrace
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
 from headrace.infra.doctor.core.diagnosis import Report
 from headrace.infra.doctor.gather.gather import setup_of
 from headrace.schemas.bus.clients import admin_client

@@ -18,9 +18,9 @@ from doctor_system import System, healthy_at
 from headrace.infra.brokers import start_broker
 from headrace.infra.brokers.apache import Login
 from headrace.infra.brokers.contract import Broker
-from headrace.infra.child import ChildProcess
 from headrace.infra.cli import headrace
 from headrace.infra.doctor.gather.gather import setup_of
+from headrace.infra.processes.child import ChildProcess
 from headrace.infra.provision import apply_topics
 from headrace.schemas.bus.clients import admin_client
 from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind

@@ -9,7 +9,7 @@ import pytest
 from streams_run import Bus, Worker
 
 from headrace.infra.brokers.contract import Broker
-from headrace.infra.child import ChildProcess
+from headrace.infra.processes.child import ChildProcess
 from headrace.schemas.topics import TopicSettings
 from solver_desk import Desk, EarlyReader, Solver
 

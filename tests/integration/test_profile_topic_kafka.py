@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from headrace.infra.brokers.contract import Broker
 from headrace.infra.cli import headrace
-from headrace.infra.fleet_file import read_fleet_file
+from headrace.infra.fleet_records.file import read_fleet_file
 from headrace.infra.topic_readers.latest import read_latest
 from headrace.schemas.bus.publisher import Publisher
 from headrace.schemas.codec import encode

@@ -12,7 +12,7 @@ import pytest
 from streams_run import Bus, Worker, a_second
 
 from headrace.infra.brokers.contract import Broker
-from headrace.infra.ports import free_ports
+from headrace.infra.processes.ports import free_ports
 from headrace.schemas.topics import TopicSettings
 from headrace.streams.settings import StreamsSettings
 from thoroughness import THOROUGH

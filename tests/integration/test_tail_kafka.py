@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace.infra.brokers.contract import Broker
-from headrace.infra.child import ChildProcess
+from headrace.infra.processes.child import ChildProcess
 from headrace.schemas.bus.transactions import Committed, Ready, TransactionalPublisher
 from headrace.schemas.codec import encode
 from headrace.schemas.topics import WEIGHTS, TopicSettings, topic_table

@@ -7,8 +7,8 @@ from typing import ClassVar
 import click
 
 from headrace.infra import commands
-from headrace.infra.command_folder import CommandFolder
-from headrace.infra.standard_streams import open_closed, why_unwritten
+from headrace.infra.command_line.command_folder import CommandFolder
+from headrace.infra.command_line.standard_streams import open_closed, why_unwritten
 from headrace.schemas.errors import HeadraceError, InvalidInputError
 
 INTERRUPTED = 130

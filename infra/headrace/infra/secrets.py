@@ -12,8 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, cast
 
-from headrace.infra.config_text import MASK, masked
-from headrace.infra.config_tree import leaves
+from headrace.infra.configuration.text import MASK, masked
+from headrace.infra.configuration.tree import leaves
 
 SHORTEST: Final = 4
 MAX_FILE_BYTES: Final = 65_536

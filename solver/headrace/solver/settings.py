@@ -1,4 +1,4 @@
-"""Settings of the solver, with their bounds. Pure: read from the file `headrace.toml` by `headrace.infra.config`."""
+"""Settings of the solver, with their bounds. Pure: `headrace.infra.configuration` reads them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Settings of the data plane, with their bounds. Pure: `headrace.infra.config` reads them from `headrace.toml`."""
+"""Settings of the data plane, with their bounds. Pure: `headrace.infra.configuration` reads them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

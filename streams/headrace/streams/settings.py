@@ -1,4 +1,4 @@
-"""Settings of the streams, with their bounds. Pure: read from the file `headrace.toml` by `headrace.infra.config`."""
+"""Settings of the streams, with their bounds. Pure: `headrace.infra.configuration` reads them."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from headrace.infra.cli import headrace
-from headrace.infra.config import load
+from headrace.infra.configuration.config import load
 from headrace.infra.console.serve import Running
 from headrace.schemas.errors import InvalidInputError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fleet_inputs import fixed_run, three_regions
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
 from headrace.infra.demo.logbook import Logbook
 from headrace.infra.demo.session import DemoOptions, Session
 from headrace.infra.demo.summary import summary

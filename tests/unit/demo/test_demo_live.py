@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from fleet_inputs import NEAREST, START_MS, fixed_run, fixed_snapshot, three_regions
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
 from headrace.infra.demo.controls import Controls
 from headrace.infra.demo.logbook import Logbook
 from headrace.infra.demo.movement import moved_rps

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from fleet_inputs import NEAREST, START_MS, fixed_run, fixed_snapshot, three_regions
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
 from headrace.infra.demo.logbook import Logbook
 from headrace.infra.demo.planes import Installed
 from headrace.infra.demo.session import DemoOptions, Session

@@ -7,13 +7,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from headrace.infra.cli import headrace
+from headrace.infra.command_line.json_schemas import schema_named
 from headrace.infra.commands.doctor import reserve_s
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
 from headrace.infra.doctor.core.checks import check_names
 from headrace.infra.doctor.core.picture import Unread
 from headrace.infra.doctor.gather.gather import lost_since
 from headrace.infra.doctor.gather.time_left import TimeLeft
-from headrace.infra.json_schemas import schema_named
 from headrace.schemas.bus.settings import KafkaSettings
 
 NOWHERE = "127.0.0.1:1"

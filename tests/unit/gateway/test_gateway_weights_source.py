@@ -22,7 +22,7 @@ from headrace.dataplane.router import Router
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.staleness import Staleness
 from headrace.infra.commands.gateway import command
-from headrace.infra.config import load
+from headrace.infra.configuration.config import load
 from headrace.infra.gateway.serve import Running
 from headrace.infra.gateway.settings import EngineAccess, TrustSettings
 from headrace.infra.gateway.weights_source import FromFile, FromKafka

@@ -11,7 +11,7 @@ import pytest
 from headrace.infra.brokers import broker_kinds, java, kafka_jars, start_broker
 from headrace.infra.brokers.apache import Login, server_properties
 from headrace.infra.brokers.contract import BrokerError
-from headrace.infra.child import ChildError, ChildProcess
+from headrace.infra.processes.child import ChildError, ChildProcess
 from headrace.schemas.errors import InvalidInputError
 
 
@@ -171,7 +171,7 @@ def test_a_program_that_is_not_there_is_an_error_with_its_name(tmp_path: Path) -
 
 def test_a_child_does_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> None:
     code = (
-        "import sys, time\nfrom pathlib import Path\nfrom headrace.infra.child import ChildProcess\n"
+        "import sys, time\nfrom pathlib import Path\nfrom headrace.infra.processes.child import ChildProcess\n"
         "child = ChildProcess((sys.executable, '-c', 'import time; time.sleep(60)'), Path(sys.argv[1]))\n"
         "child.start(); print(child.pid, flush=True); time.sleep(60)"
     )

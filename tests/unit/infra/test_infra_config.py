@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka import KafkaError, KafkaException
 
-from headrace.infra.config import Config, config_options, load, load_with_origins
-from headrace.infra.config_text import to_toml
+from headrace.infra.configuration.config import Config, config_options, load, load_with_origins
+from headrace.infra.configuration.text import to_toml
 from headrace.infra.kafka_edge import KafkaFailedError
 from headrace.schemas.bus.clients import admin_client
 from headrace.schemas.errors import InvalidInputError

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from headrace.infra.config_sources import read_env, read_file, read_flags
-from headrace.infra.document_text import MAX_DEPTH, TOO_DEEP, read_json, read_toml
-from headrace.infra.fleet_file import read_fleet_file
+from headrace.infra.configuration.document_text import MAX_DEPTH, TOO_DEEP, read_json, read_toml
+from headrace.infra.configuration.sources import read_env, read_file, read_flags
+from headrace.infra.fleet_records.file import read_fleet_file
 from headrace.infra.traces.lines import json_lines
 from headrace.schemas.errors import InvalidInputError
 

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from headrace.infra.cli import headrace
-from headrace.infra.fleet_file import FleetFile, parse_fleet, read_fleet_file
-from headrace.infra.fleet_topics import left_out
+from headrace.infra.fleet_records.file import FleetFile, parse_fleet, read_fleet_file
+from headrace.infra.fleet_records.topics import left_out
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.fleet import EngineSpec
 from headrace.solver.core.problem_file.problem_json import parse_problem

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from doctor_system import healthy
 from headrace.infra.cli import headrace
+from headrace.infra.command_line.json_schemas import OUTPUTS, schema_named
 from headrace.infra.dead_letters.lines import json_line as letter_line
 from headrace.infra.dead_letters.summary import LetterGroup
-from headrace.infra.json_schemas import OUTPUTS, schema_named
 from headrace.infra.redaction.redact import Redaction
 from headrace.infra.weight_why.report import AskedWeight, weight_report
 from headrace.infra.weight_why.steps import WeightStep

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka import KafkaError, KafkaException
 
-from headrace.infra.config import Config, config_options, load_with_origins
-from headrace.infra.config_text import to_toml
+from headrace.infra.configuration.config import Config, config_options, load_with_origins
+from headrace.infra.configuration.text import to_toml
 from headrace.infra.log.libraries import redirect_library_logs
 from headrace.infra.log.lines import open_log
 from headrace.infra.log.settings import LogSettings

@@ -15,7 +15,7 @@ from headrace.infra.gateway.serve import Running
 from headrace.infra.gateway.settings import GatewaySettings
 from headrace.infra.gateway.weights_source import FromMemory
 from headrace.infra.metrics import Meter, MetricsPortError, counts_of
-from headrace.infra.ports import free_ports
+from headrace.infra.processes.ports import free_ports
 from headrace.schemas.metric_table import Metric, NoCounts
 from headrace.solver.metrics import TABLE as SOLVER
 from headrace.solver.settings import SolverSettings
@@ -100,7 +100,7 @@ def test_without_a_port_nothing_is_counted() -> None:
 
 
 def test_processes_that_can_be_asked_have_the_same_two_settings() -> None:
-    from headrace.infra.config import Config
+    from headrace.infra.configuration.config import Config
 
     for part in TABLES:
         section = getattr(Config(), part)

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from headrace.infra.commands.profile import command
-from headrace.infra.fleet_file import read_fleet_file
+from headrace.infra.fleet_records.file import read_fleet_file
 from headrace.schemas.check_fleet import check_profile
 from headrace.schemas.errors import InvalidInputError
 

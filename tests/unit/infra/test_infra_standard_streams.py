@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.infra.standard_streams import why_unwritten
+from headrace.infra.command_line.standard_streams import why_unwritten
 
 _HEADRACE = f"{sys.executable} -c 'from headrace.infra.cli import main; main()'"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.infra.supervise import GROWN_UP_S, MOST_IN_A_ROW, MOST_WAIT_S, Life, SuperviseError, supervise
+from headrace.infra.processes.supervise import GROWN_UP_S, MOST_IN_A_ROW, MOST_WAIT_S, Life, SuperviseError, supervise
 
 
 class Said:

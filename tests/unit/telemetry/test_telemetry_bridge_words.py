@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.infra.bridge_sources import read_sources
+from headrace.infra.configuration.bridge_sources import read_sources
 from headrace.schemas.errors import InvalidInputError
 from headrace.streams.bridge.settings import BridgeSettings, SourceSettings
 from headrace.streams.bridge.starting_points import told_beginnings

@@ -19,8 +19,8 @@ from headrace.infra.brokers.contract import BrokerError
 from headrace.infra.brokers.java import find_java
 from headrace.infra.brokers.kafka_jars import fetch_jars
 from headrace.infra.brokers.ready import wait_until_ready
-from headrace.infra.child import ChildError, ChildProcess
-from headrace.infra.ports import LOOPBACK, free_ports, is_taken
+from headrace.infra.processes.child import ChildError, ChildProcess
+from headrace.infra.processes.ports import LOOPBACK, free_ports, is_taken
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.made_folder import made_folder
 

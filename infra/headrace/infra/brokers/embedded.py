@@ -14,8 +14,8 @@ from typing import Self
 
 from headrace.infra.brokers.contract import BrokerError
 from headrace.infra.brokers.ready import wait_until_ready
-from headrace.infra.child import ChildError, ChildProcess
-from headrace.infra.ports import LOOPBACK, free_ports, is_taken
+from headrace.infra.processes.child import ChildError, ChildProcess
+from headrace.infra.processes.ports import LOOPBACK, free_ports, is_taken
 from headrace.schemas.bus.settings import KafkaSettings
 
 READY_TIMEOUT_S = 20.0

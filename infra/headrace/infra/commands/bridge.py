@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,11 +35,11 @@ def command(*, config: Config, dry_run: bool, limit: int, log_level: str) -> Non
 
     Example: headrace bridge --dry-run --limit 20
     """
-    from headrace.infra.bridge_sources import read_sources
+    from headrace.infra.configuration.bridge_sources import read_sources
     from headrace.infra.kafka_edge import require_topics
     from headrace.infra.log.lines import open_log
     from headrace.infra.metrics import counts_of
-    from headrace.infra.stopping import stop_on_signals
+    from headrace.infra.processes.stopping import stop_on_signals
     from headrace.schemas.topics import DEAD_LETTERS, SIGNALS_DEMAND, SIGNALS_ENGINE, SIGNALS_NETWORK, topic_table
     from headrace.streams.bridge.metrics import TABLE
     from headrace.streams.bridge.worker import Bridge

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from headrace.infra.nearest_command import NearestGroup
+from headrace.infra.command_line.nearest_command import NearestGroup
 
 DEFAULT_PORT = 9092
 

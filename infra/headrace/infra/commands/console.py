@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from headrace.schemas.codec import SchemaSource
@@ -36,7 +36,7 @@ def command(*, config: Config, listen: str | None, token_file: str | None, log_l
 
     from headrace.infra.console.serve import Running
     from headrace.infra.log.lines import open_log
-    from headrace.infra.serving import host_and_port, serve
+    from headrace.infra.processes.serving import host_and_port, serve
 
     host, port = (config.console.host, config.console.port) if listen is None else host_and_port(listen)
     token = config.console.token_file if token_file is None else token_file

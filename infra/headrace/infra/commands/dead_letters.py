@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    from headrace.infra.json_schemas import schema_named
+    from headrace.infra.command_line.json_schemas import schema_named
 
     if value and not ctx.resilient_parsing:
         name = "dead-letters-summary" if ctx.params.get("summary") else "dead-letters"
@@ -61,7 +61,7 @@ def command(
     from headrace.infra.dead_letters.choice import parse_choice
     from headrace.infra.dead_letters.printer import LetterPrinter
     from headrace.infra.dead_letters.summary import LetterSummary, summary_lines
-    from headrace.infra.stopping import stop_on_signals
+    from headrace.infra.processes.stopping import stop_on_signals
     from headrace.infra.topic_readers.follow import follow_topic
     from headrace.schemas.topics import DEAD_LETTERS, topic_table
     from headrace.solver.clocks import wall_clock_ms

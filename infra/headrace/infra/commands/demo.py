@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -151,7 +151,7 @@ def _say(line: str) -> None:
 
 
 def _script(scenario: "Scenario", source: str | None) -> "tuple[Timed, ...]":
-    from headrace.infra.expected import why_unreadable
+    from headrace.infra.configuration.expected import why_unreadable
     from headrace.infra.fleet.script import parse_script
     from headrace.schemas.errors import InvalidInputError
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 from headrace.schemas.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class _Doctor(click.Command):
 
 
 def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    from headrace.infra.json_schemas import schema_named
+    from headrace.infra.command_line.json_schemas import schema_named
 
     if value and not ctx.resilient_parsing:
         click.echo(orjson.dumps(schema_named("doctor"), option=orjson.OPT_INDENT_2))

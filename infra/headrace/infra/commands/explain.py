@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from headrace.infra.weight_why.report import AskedWeight, WeightReport
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    from headrace.infra.json_schemas import schema_named
+    from headrace.infra.command_line.json_schemas import schema_named
 
     if value and not ctx.resilient_parsing:
         name = "explain-redacted" if ctx.params.get("redact") else "explain"

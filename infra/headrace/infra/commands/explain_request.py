@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from headrace.replay.sources.manifest import Manifest
@@ -44,7 +44,7 @@ def command(
     headrace export --from 2h --out monday
     headrace replay verify --dir monday
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
-    from headrace.infra.replay_range import export_to, parse_range
+    from headrace.infra.replay_history.range import export_to, parse_range
     from headrace.replay.sources.export import counts
     from headrace.replay.sources.manifest import plain_finding
 

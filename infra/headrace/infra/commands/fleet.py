@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headrace.infra.config import Config, config_options
-from headrace.infra.nearest_command import NearestGroup
+from headrace.infra.command_line.nearest_command import NearestGroup
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from headrace.schemas.fleet import EngineSpec
@@ -21,7 +21,7 @@ def command() -> None:
 
 
 def _print_form(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    from headrace.infra.fleet_file import form
+    from headrace.infra.fleet_records.file import form
 
     if value and not ctx.resilient_parsing:
         click.echo(form(), nl=False)
@@ -49,8 +49,8 @@ def apply(*, file: Path, config: Config, as_json: bool) -> None:
     headrace fleet apply --form > fleet.toml      # a complete file: three engines, one measured profile
     headrace fleet apply fleet.toml
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
-    from headrace.infra.fleet_file import read_fleet_file
-    from headrace.infra.fleet_topics import left_out, publish_fleet, read_fleet
+    from headrace.infra.fleet_records.file import read_fleet_file
+    from headrace.infra.fleet_records.topics import left_out, publish_fleet, read_fleet
 
     fleet = read_fleet_file(file)
     publish_fleet(config.kafka, config.topics, fleet)
@@ -71,7 +71,7 @@ def apply(*, file: Path, config: Config, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_engines(*, config: Config, as_json: bool) -> None:
     """List the engines and profiles that are published."""
-    from headrace.infra.fleet_topics import read_fleet
+    from headrace.infra.fleet_records.topics import read_fleet
     from headrace.infra.overrides.records import read_overrides
     from headrace.schemas.plain import to_plain
     from headrace.solver.clocks import wall_clock_ms
@@ -106,7 +106,7 @@ def list_engines(*, config: Config, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def remove(*, engines: tuple[str, ...], config: Config, as_json: bool) -> None:
     """Remove ENGINES from the fleet: a tombstone each, which takes their state and their weights away."""
-    from headrace.infra.fleet_topics import remove_engines
+    from headrace.infra.fleet_records.topics import remove_engines
 
     remove_engines(config.kafka, config.topics, engines)
     click.echo(json.dumps({"removed": list(engines)}) if as_json else f"removed {', '.join(engines)}")

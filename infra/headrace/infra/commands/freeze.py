@@ -5,7 +5,7 @@ import getpass
 import click
 import orjson
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 
 @click.command()

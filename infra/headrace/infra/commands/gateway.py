@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ def command(
     from headrace.infra.gateway.weights_source import FromFile, FromKafka
     from headrace.infra.gateway_engine.demo import DEMO_CLUSTER, demo_engines_running
     from headrace.infra.log.lines import open_log
-    from headrace.infra.serving import host_and_port, serve
+    from headrace.infra.processes.serving import host_and_port, serve
 
     if path is not None and demo_engines is not None:
         raise click.UsageError("--snapshot and --demo-engines are two sources of weights: give one of them")

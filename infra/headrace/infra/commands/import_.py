@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 
 @click.command()
@@ -19,7 +19,7 @@ def command(*, folder: Path, as_json: bool, config: Config) -> None:
     anew travel in headers, so that `headrace replay` reads them as they were.
     """
     from headrace.infra.kafka_edge import require_topics
-    from headrace.infra.replay_range import told_on_terminal
+    from headrace.infra.replay_history.range import told_on_terminal
     from headrace.replay.sources.folder import HistoryFolder
     from headrace.replay.sources.restore import Restorer
 

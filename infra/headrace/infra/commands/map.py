@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
-from headrace.infra.config import Config, config_options
-from headrace.infra.nearest_command import NearestGroup
+from headrace.infra.command_line.nearest_command import NearestGroup
+from headrace.infra.configuration.config import Config, config_options
 from headrace.schemas.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def test(
     """
     from dataclasses import replace
 
-    from headrace.infra.entry_point import load_rewrite
+    from headrace.infra.configuration.entry_point import load_rewrite
     from headrace.solver.clocks import wall_clock_ms
     from headrace.streams.core.trial.advice import unknown_engines
     from headrace.streams.core.trial.trial import try_mapping
@@ -174,7 +174,7 @@ def _records(config: Config, path: Path | None, topic: str | None, limit: int) -
 
 def _fleet(config: Config) -> tuple[str, ...]:
     """Give the engines of the fleet; none where it cannot be read: a mapping may be tried before there is any."""
-    from headrace.infra.fleet_topics import read_fleet
+    from headrace.infra.fleet_records.topics import read_fleet
     from headrace.schemas.errors import HeadraceError
 
     try:
@@ -184,7 +184,7 @@ def _fleet(config: Config) -> tuple[str, ...]:
 
 
 def _mapping(mapping_path: Path | None, preset: str | None) -> "TelemetryMapping":
-    from headrace.infra.bridge_sources import read_mapping
+    from headrace.infra.configuration.bridge_sources import read_mapping
     from headrace.streams.core.mapping.parse import load_preset
 
     if (mapping_path is None) is (preset is None):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from headrace.solver.core.profile.fit_profile import FittedProfile
@@ -102,7 +102,7 @@ def _tests(
             raise click.UsageError("--from is for --topic: a file has no time")
         return load_tests(read_csv(csv or ""), given)
     from headrace.infra.load_tests.topic import read_topic
-    from headrace.infra.replay_range import parse_range
+    from headrace.infra.replay_history.range import parse_range
 
     from_ms = None if from_text is None else parse_range(from_text, None).from_ms
     tests = read_topic(config, topic, from_ms, lambda sentence: click.echo(sentence, err=True))

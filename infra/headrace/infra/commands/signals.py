@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from headrace.infra.config import Config, config_options
-from headrace.infra.nearest_command import NearestGroup
+from headrace.infra.command_line.nearest_command import NearestGroup
+from headrace.infra.configuration.config import Config, config_options
 
 
 @click.group(cls=NearestGroup)
@@ -42,7 +42,7 @@ def publish(
 
     Example: headrace signals publish --url http://127.0.0.1:8000/metrics --engine-id engine-a --preset vllm_v1
     """
-    from headrace.infra.bridge_sources import read_mapping
+    from headrace.infra.configuration.bridge_sources import read_mapping
     from headrace.infra.sidecar.run import print_once, run_sidecar
     from headrace.schemas.ids import identifier_problem
     from headrace.streams.core.mapping.parse import load_preset

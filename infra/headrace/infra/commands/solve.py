@@ -100,7 +100,7 @@ def command(
 
 def _content(name: str) -> bytes:
     """Give what a file holds, standard input, or a problem that ships; a file goes before one that ships."""
-    from headrace.infra.expected import why_unreadable
+    from headrace.infra.configuration.expected import why_unreadable
     from headrace.schemas.errors import InvalidInputError
 
     if name == "-":
@@ -125,7 +125,7 @@ def _shipped() -> "dict[str, Traversable]":
 
 def _not_there(path: Path, shipped: list[str]) -> str:
     """Say that there is no such file, and which problem that ships a name without a folder or an ending may mean."""
-    from headrace.infra.config_tree import nearest
+    from headrace.infra.configuration.tree import nearest
 
     if path.suffix or path.parent != Path():
         return f"there is no such file; problems that ship with headrace go by name: {', '.join(shipped)}"

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from headrace.schemas.codec import SchemaSource
@@ -34,7 +34,7 @@ def command(*, config: Config, log_level: str, shadow: str | None) -> None:
     """
     from headrace.infra.log.lines import open_log
     from headrace.infra.metrics import counts_of
-    from headrace.infra.stopping import end_process, stop_on_signals
+    from headrace.infra.processes.stopping import end_process, stop_on_signals
     from headrace.solver.metrics import TABLE
     from headrace.solver.serve import make_shadow, make_worker
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
-    from headrace.infra.child import ChildProcess
+    from headrace.infra.processes.child import ChildProcess
     from headrace.schemas.codec import SchemaSource
 
 MAX_WORKERS = 64
@@ -44,13 +44,13 @@ def command(*, config: Config, workers: int, log_level: str) -> None:
     Example: headrace streams --workers 2 --set streams.metrics_port=9464
     """
     from headrace.infra.log.lines import open_log
-    from headrace.infra.stopping import stop_on_signals
+    from headrace.infra.processes.stopping import stop_on_signals
     from headrace.schemas.made_folder import made_folder
 
     made_folder(Path(config.streams.data_dir), "streams.data_dir")
     stopped, log = stop_on_signals(), open_log(config, log_level)
     if workers > 1:
-        from headrace.infra.supervise import supervise
+        from headrace.infra.processes.supervise import supervise
 
         sys.exit(supervise(_children(config, workers), log, stopped))
     from headrace.infra.metrics import counts_of
@@ -64,7 +64,7 @@ def command(*, config: Config, workers: int, log_level: str) -> None:
 
 def _children(config: Config, workers: int) -> "list[ChildProcess]":
     """Give the same command once per worker; of an option that is given twice the last one counts."""
-    from headrace.infra.child import ChildProcess as Process
+    from headrace.infra.processes.child import ChildProcess as Process
 
     own = (sys.executable, "-c", _RUN, *sys.argv[1:], "--workers", "1")
     found: list[ChildProcess] = []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ RECENT_MS = 10_000
 
 
 def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    from headrace.infra.json_schemas import tail_schema
+    from headrace.infra.command_line.json_schemas import tail_schema
 
     if value and not ctx.resilient_parsing:
         what = ctx.params.get("what") or WHAT[0]
@@ -83,7 +83,7 @@ def command(
     headrace tail decisions --json | jq .shed_rps
     headrace tail --redact --since 2h --no-follow     # for people outside; engines' names by redact.secret
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
-    from headrace.infra.stopping import stop_on_signals
+    from headrace.infra.processes.stopping import stop_on_signals
     from headrace.infra.weights_tail.fold import Notice
     from headrace.infra.weights_tail.since import parse_since
     from headrace.infra.weights_tail.unmatched import unmatched

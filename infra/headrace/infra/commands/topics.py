@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headrace.infra.config import Config, config_options
-from headrace.infra.nearest_command import NearestGroup
+from headrace.infra.command_line.nearest_command import NearestGroup
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from headrace.infra.provision import TopicDifference

@@ -3,7 +3,7 @@
 import click
 import orjson
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 
 @click.command()

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from headrace.schemas.codec import SchemaSource
 
 
 def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    from headrace.infra.json_schemas import schema_named
+    from headrace.infra.command_line.json_schemas import schema_named
 
     if value and not ctx.resilient_parsing:
         click.echo(orjson.dumps(schema_named("what-if"), option=orjson.OPT_INDENT_2))

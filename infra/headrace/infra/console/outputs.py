@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from headrace.infra.command_line.json_schema import json_schema
 from headrace.infra.console.core.decision import DecisionLog
 from headrace.infra.console.core.engine_card import EngineCard
 from headrace.infra.console.core.engine_table import EngineTable
@@ -12,7 +13,6 @@ from headrace.infra.console.core.status import Status
 from headrace.infra.console.core.totals import TotalsSeries
 from headrace.infra.console.core.weight_history import WeightHistory
 from headrace.infra.console.core.weight_rows import WeightRows
-from headrace.infra.json_schema import json_schema
 
 CONSOLE_OUTPUTS: Mapping[str, tuple[str, type]] = {
     "console-status": ("GET /api/status, and each event of /api/events", Status),

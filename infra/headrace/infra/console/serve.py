@@ -9,7 +9,8 @@ from typing import Any
 
 from aiohttp import web
 
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
+from headrace.infra.configuration.expected import why_unreadable
 from headrace.infra.console.api import Api, now_ms
 from headrace.infra.console.app import Console
 from headrace.infra.console.core.timeline import Bounds
@@ -20,7 +21,6 @@ from headrace.infra.console.gate import Gate, is_loopback, token_problem
 from headrace.infra.console.page_files import page_files
 from headrace.infra.console.settings import ConsoleSettings
 from headrace.infra.console.why import Explainer
-from headrace.infra.expected import why_unreadable
 from headrace.infra.past_tick.wanted import Wanted
 from headrace.infra.weight_why.ask import ask_why
 from headrace.infra.weight_why.report import AskedWeight, WeightReport

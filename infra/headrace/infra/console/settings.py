@@ -1,4 +1,4 @@
-"""Settings of the console, with their bounds. Pure: `headrace.infra.config` reads them from `headrace.toml`."""
+"""Settings of the console, with their bounds. Pure: `headrace.infra.configuration` reads them from `headrace.toml`."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from headrace.infra.config_tree import nearest
+from headrace.infra.configuration.tree import nearest
 from headrace.infra.weights_tail.since import parse_since
 from headrace.schemas.dead_letters import DeadLetter, RejectReason
 from headrace.schemas.errors import InvalidInputError

@@ -17,7 +17,7 @@ import numpy as np
 
 from headrace.infra.brokers import start_broker
 from headrace.infra.brokers.contract import Broker
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
 from headrace.infra.demo.bus_sink import BusSink
 from headrace.infra.demo.logbook import Logbook
 from headrace.infra.demo.planes import Planes

@@ -9,9 +9,9 @@ from typing import cast
 
 import orjson
 
-from headrace.infra.child import ChildProcess
-from headrace.infra.config import Config
-from headrace.infra.config_text import to_toml
+from headrace.infra.configuration.config import Config
+from headrace.infra.configuration.text import to_toml
+from headrace.infra.processes.child import ChildProcess
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.errors import HeadraceError
 

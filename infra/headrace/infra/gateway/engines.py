@@ -9,7 +9,7 @@ from typing import Final
 from yarl import URL
 
 from headrace.dataplane.decision import Decision
-from headrace.infra.expected import why_unreadable
+from headrace.infra.configuration.expected import why_unreadable
 from headrace.infra.gateway.core.decision_header import engine_alias
 from headrace.infra.gateway.core.generation import Endpoint
 from headrace.infra.gateway.core.header_rules import credential_text

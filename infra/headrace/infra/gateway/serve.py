@@ -10,7 +10,7 @@ from typing import Any, Final
 import aiohttp
 
 from headrace.dataplane.router import Router
-from headrace.infra.expected import why_unreadable
+from headrace.infra.configuration.expected import why_unreadable
 from headrace.infra.gateway.admission import Admission
 from headrace.infra.gateway.app import Gateway
 from headrace.infra.gateway.attempt import open_session

@@ -1,4 +1,4 @@
-"""Settings of the gateway, with their bounds. Pure: `headrace.infra.config` reads them from `headrace.toml`.
+"""Settings of the gateway, with their bounds. Pure: `headrace.infra.configuration` reads them from `headrace.toml`.
 
 Everything that a client or an engine could make large or slow has a bound here: bodies, headers, connections, requests
 in flight, and the time of each phase of a request.

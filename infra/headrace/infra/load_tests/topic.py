@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
 from headrace.infra.topic_readers.latest import read_latest
 from headrace.infra.topic_readers.to_end import read_to_end
 from headrace.schemas.codec import decode

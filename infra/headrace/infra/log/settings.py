@@ -1,4 +1,4 @@
-"""Settings of the log. Pure: read from the file `headrace.toml` by `headrace.infra.config`."""
+"""Settings of the log. Pure: read from the file `headrace.toml` by `headrace.infra.configuration`."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from headrace.infra.config_tree import nearest
-from headrace.infra.fleet_topics import publish_records
+from headrace.infra.configuration.tree import nearest
+from headrace.infra.fleet_records.topics import publish_records
 from headrace.infra.overrides.rules import Stands, length
 from headrace.infra.topic_readers.latest import read_latest
 from headrace.schemas.bus.settings import KafkaSettings

@@ -5,8 +5,8 @@ override ──► sound? ──► the newest tick, solved again with it ──
 
 from collections.abc import Sequence
 
-from headrace.infra.config import Config
-from headrace.infra.fleet_topics import publish_records, read_fleet
+from headrace.infra.configuration.config import Config
+from headrace.infra.fleet_records.topics import publish_records, read_fleet
 from headrace.infra.overrides.records import sound
 from headrace.infra.overrides.rules import Broken, Stands, broken_rules
 from headrace.infra.past_tick.again import NotDecidedError, compute_again

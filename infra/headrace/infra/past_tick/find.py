@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
 from headrace.infra.kafka_edge import require_topics
 from headrace.infra.past_tick.found import FoundTick
 from headrace.infra.past_tick.wanted import Wanted, held_words

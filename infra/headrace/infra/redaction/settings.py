@@ -1,4 +1,4 @@
-"""Settings of what may leave the company. Pure: read from the file `headrace.toml` by `headrace.infra.config`."""
+"""Settings of what may leave the company. Pure: `headrace.infra.configuration` reads them."""
 
 from dataclasses import dataclass
 

@@ -5,12 +5,12 @@ import time
 
 import click
 
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
 from headrace.infra.kafka_edge import require_topics
 from headrace.infra.log.lines import open_log
 from headrace.infra.metrics import counts_of
+from headrace.infra.processes.stopping import stop_on_signals
 from headrace.infra.signal_line import json_line
-from headrace.infra.stopping import stop_on_signals
 from headrace.schemas.bus.publisher import Dropped, Publisher
 from headrace.schemas.topics import SIGNALS_DEMAND, SIGNALS_ENGINE, topic_table
 from headrace.streams.publish.metrics import TABLE, count_scrape

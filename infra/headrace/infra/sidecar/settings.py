@@ -1,4 +1,4 @@
-"""Settings of `headrace signals publish`. Pure: read from the file `headrace.toml` by `headrace.infra.config`."""
+"""Settings of `headrace signals publish`. Pure: `headrace.infra.configuration` reads them."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO, TypeVar, cast
 
-from headrace.infra.document_text import read_json
+from headrace.infra.configuration.document_text import read_json
 from headrace.schemas.errors import InvalidInputError
 
 T = TypeVar("T")

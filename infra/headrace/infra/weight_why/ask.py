@@ -1,6 +1,6 @@
 """A weight's report from the topics: the tick is found, computed again, and explained. Reads, and writes nothing."""
 
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
 from headrace.infra.past_tick.again import compute_again
 from headrace.infra.past_tick.find import find_tick
 from headrace.infra.past_tick.wanted import Wanted

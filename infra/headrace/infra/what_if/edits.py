@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from headrace.infra.config_tree import nearest
+from headrace.infra.configuration.tree import nearest
 from headrace.infra.overrides.share import share_ppm
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.weights import PPM, EngineMemory, Reason, Snapshot

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import click
 
-from headrace.infra.command_folder import CommandFolder
+from headrace.infra.command_line.command_folder import CommandFolder
 
 
 class ReplayCommands(CommandFolder):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 
 @click.command()
@@ -36,8 +36,8 @@ def command(
     headrace solver --shadow proportional:k=0.1       # beside the live one, for as long as you like
     headrace replay compare --live-vs-shadow --from 1h --out shadow
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
-    from headrace.infra.replay_range import history_folder
-    from headrace.infra.replay_variants import Asked, compared_with_shadow, tell
+    from headrace.infra.replay_history.range import history_folder
+    from headrace.infra.replay_history.variants import Asked, compared_with_shadow, tell
     from headrace.schemas.errors import InvalidInputError
 
     if not live_vs_shadow:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 
 @click.command()
@@ -49,9 +49,9 @@ def command(
     headrace replay run --from 2h --policy recorded --set solver.move_price_ms=50 --out dearer
     headrace replay run --dir monday --policy lp --mapping other.yaml --out other
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
-    from headrace.infra.replay_mapping import mapped_history, named_topics
-    from headrace.infra.replay_range import history_folder
-    from headrace.infra.replay_variants import Asked, compared, tell
+    from headrace.infra.replay_history.mapping import mapped_history, named_topics
+    from headrace.infra.replay_history.range import history_folder
+    from headrace.infra.replay_history.variants import Asked, compared, tell
 
     given = click.get_current_context().params["settings"]
     ours = tuple(text for text in given if text.startswith("solver."))

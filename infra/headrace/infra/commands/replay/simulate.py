@@ -149,8 +149,8 @@ def _flows(plan: "Plan", trace: "RequestTrace", load: float, delay_s: float) -> 
 
 
 def _compared(plan: "Plan", variants: "Sequence[Variant]", play: "Player", told: str) -> "dict[str, Any]":
+    from headrace.infra.processes.stopping import stop_on_signals
     from headrace.infra.simulate.compare_runs import compared, report_of
-    from headrace.infra.stopping import stop_on_signals
     from headrace.replay.report.document import Origin
     from headrace.solver.glop import Glop
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
-from headrace.infra.config import Config, config_options
+from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from headrace.replay.runs.verification import Verification
@@ -43,7 +43,7 @@ def command(
     headrace replay verify --from 24h --to 1h --junit verify.xml
     headrace replay verify --dir monday --json
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
-    from headrace.infra.replay_range import history_folder, registry_of
+    from headrace.infra.replay_history.range import history_folder, registry_of
     from headrace.replay.runs.verification_text import as_json as json_of
     from headrace.replay.runs.verification_text import as_junit, as_lines
 
@@ -61,7 +61,7 @@ def command(
 
 
 def _verified(folder: Path, processes: int, registry: "SchemaSource | None") -> "Verification":
-    from headrace.infra.stopping import stop_on_signals
+    from headrace.infra.processes.stopping import stop_on_signals
     from headrace.replay.runs.verification import verify_folder
     from headrace.replay.sources.folder import HistoryFolder
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
-from headrace.infra.config_text import masked
+from headrace.infra.configuration.text import masked
 from headrace.infra.doctor.core.diagnosis import Report
 
 

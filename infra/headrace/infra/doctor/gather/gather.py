@@ -8,7 +8,7 @@ Each call has a bound, all of them together another; what was not had by then is
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
 from headrace.infra.doctor.core.picture import GroupSeen, Picture, Place, Presence, Setup, TopicSeen, Unread
 from headrace.infra.doctor.core.reading import Reading
 from headrace.infra.doctor.core.slices import Appetite, Slice, earlier_slice, newest_slice

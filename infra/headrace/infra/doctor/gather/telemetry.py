@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from headrace.infra.bridge_sources import read_mapping, read_sources
-from headrace.infra.config import Config
+from headrace.infra.configuration.bridge_sources import read_mapping, read_sources
+from headrace.infra.configuration.config import Config
+from headrace.infra.configuration.entry_point import load_rewrite
 from headrace.infra.doctor.core.picture import Presence, Telemetry, TopicSeen
 from headrace.infra.doctor.gather.time_left import TimeLeft
-from headrace.infra.entry_point import load_rewrite
 from headrace.infra.topic_readers.sample import sample_topic
 from headrace.schemas.errors import HeadraceError, InvalidInputError
 from headrace.streams.bridge.settings import BridgeSettings, SourceSettings

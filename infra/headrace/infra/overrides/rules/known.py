@@ -1,6 +1,6 @@
 """Its engine is in the fleet, and a pin's cluster asks for something or has been probed."""
 
-from headrace.infra.config_tree import nearest
+from headrace.infra.configuration.tree import nearest
 from headrace.infra.overrides.rules import Stands
 from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind
 

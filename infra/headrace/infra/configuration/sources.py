@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from headrace.infra.config_tree import Tree, merged
-from headrace.infra.document_text import read_json, read_toml
-from headrace.infra.expected import why_unreadable
+from headrace.infra.configuration.document_text import read_json, read_toml
+from headrace.infra.configuration.expected import why_unreadable
+from headrace.infra.configuration.tree import Tree, merged
 
 PREFIX = "HEADRACE_"
 FILE_VARIABLE = "HEADRACE_CONFIG"

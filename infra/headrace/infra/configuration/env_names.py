@@ -4,8 +4,8 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from headrace.infra.config_sources import PREFIX
-from headrace.infra.config_tree import Path
+from headrace.infra.configuration.sources import PREFIX
+from headrace.infra.configuration.tree import Path
 
 _OPTIONS = ("kafka", "registry")
 

@@ -16,9 +16,9 @@ from typing import Any
 import click
 import orjson
 
-from headrace.infra.config import Config
-from headrace.infra.replay_range import registry_of
-from headrace.infra.stopping import stop_on_signals
+from headrace.infra.configuration.config import Config
+from headrace.infra.processes.stopping import stop_on_signals
+from headrace.infra.replay_history.range import registry_of
 from headrace.replay.core.history import HistoryError
 from headrace.replay.core.instants import instant
 from headrace.replay.core.variant import RECORDED, Variant, parse_variants

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from headrace.infra.entry_point import load_rewrite
+from headrace.infra.configuration.entry_point import load_rewrite
 from headrace.schemas.codec import SchemaSource
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.signals import Vantage

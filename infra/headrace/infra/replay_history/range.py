@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from headrace.infra.config import Config
+from headrace.infra.configuration.config import Config
 from headrace.infra.kafka_edge import require_topics
 from headrace.infra.weights_tail.since import parse_since
 from headrace.replay.core.history import Span

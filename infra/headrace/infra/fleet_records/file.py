@@ -23,9 +23,9 @@ from typing import Any, TypeVar, cast
 
 import pydantic
 
-from headrace.infra.config_tree import fitted, leaves
-from headrace.infra.document_text import read_json, read_toml
-from headrace.infra.expected import should_be, why_unreadable
+from headrace.infra.configuration.document_text import read_json, read_toml
+from headrace.infra.configuration.expected import should_be, why_unreadable
+from headrace.infra.configuration.tree import fitted, leaves
 from headrace.schemas.check_fleet import check_engine, check_profile
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.fleet import EngineSpec, LatencyProfile

@@ -4,7 +4,7 @@
     ended MOST_IN_A_ROW times without a minute of life -> all are stopped, and the supervisor fails
 
 A worker that is started again goes on where it was; one that cannot live is something a person must look at. The
-children never outlive the supervisor (`headrace.infra.child`).
+children never outlive the supervisor (`headrace.infra.processes.child`).
 """
 
 import time
@@ -28,7 +28,7 @@ class SuperviseError(HeadraceError):
 
 
 class Child(Protocol):
-    """A process that can be started again; `headrace.infra.child.ChildProcess` is one."""
+    """A process that can be started again; `headrace.infra.processes.child.ChildProcess` is one."""
 
     @property
     def exit_status(self) -> int | None:

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from headrace.infra.bridge_sources import source_translator
-from headrace.infra.config import Config
-from headrace.infra.replay_range import registry_of
+from headrace.infra.configuration.bridge_sources import source_translator
+from headrace.infra.configuration.config import Config
+from headrace.infra.replay_history.range import registry_of
 from headrace.replay.runs.mapped import mapped_folder
 from headrace.replay.sources.folder import HistoryFolder
 from headrace.schemas.errors import InvalidInputError

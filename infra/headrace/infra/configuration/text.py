@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from headrace.infra.config_tree import Path, dotted
+from headrace.infra.configuration.tree import Path, dotted
 
 MASK = "***"
 _PASSWORD_IN_ADDRESS = re.compile(r"(://[^/:@\s]*:)[^@/\s]+@")

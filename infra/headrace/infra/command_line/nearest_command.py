@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from headrace.infra.config_tree import nearest
+from headrace.infra.configuration.tree import nearest
 
 INTERRUPTED = 130
 """Exit status of a program that SIGINT ended, as shells count it."""

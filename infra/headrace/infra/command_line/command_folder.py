@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import click
 
-from headrace.infra.nearest_command import NearestGroup
+from headrace.infra.command_line.nearest_command import NearestGroup
 
 
 class CommandFolder(NearestGroup):

@@ -17,13 +17,13 @@ import click
 import pydantic
 
 from headrace.dataplane.settings import DataPlaneSettings
-from headrace.infra.config_sources import PREFIX, find_file, overlaid, read_env, read_file, read_flags
-from headrace.infra.config_text import masked, to_toml
-from headrace.infra.config_tree import Path as KeyPath
-from headrace.infra.config_tree import Tree, dotted, fitted, leaves, not_finite
+from headrace.infra.configuration.env_names import meant_variable
+from headrace.infra.configuration.expected import should_be
+from headrace.infra.configuration.sources import PREFIX, find_file, overlaid, read_env, read_file, read_flags
+from headrace.infra.configuration.text import masked, to_toml
+from headrace.infra.configuration.tree import Path as KeyPath
+from headrace.infra.configuration.tree import Tree, dotted, fitted, leaves, not_finite
 from headrace.infra.console.settings import ConsoleSettings
-from headrace.infra.env_names import meant_variable
-from headrace.infra.expected import should_be
 from headrace.infra.gateway.settings import GatewaySettings
 from headrace.infra.log.settings import LogSettings
 from headrace.infra.redaction.settings import RedactSettings

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from headrace.infra.config_tree import nearest
-from headrace.infra.fleet_file import FleetFile
+from headrace.infra.configuration.tree import nearest
+from headrace.infra.fleet_records.file import FleetFile
 from headrace.infra.kafka_edge import require_topics
 from headrace.infra.topic_readers.latest import read_latest
 from headrace.schemas.bus.publisher import Dropped, Publisher

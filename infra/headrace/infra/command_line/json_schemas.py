@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.infra.command_line.json_schema import json_schema
 from headrace.infra.dead_letters.summary import LetterGroup
 from headrace.infra.doctor.core.diagnosis import Report
-from headrace.infra.json_schema import json_schema
 from headrace.infra.redaction.redact import RedactedLine, RedactedReport
 from headrace.infra.weight_why.report import WeightReport
 from headrace.infra.weights_tail.diff import DiffLine

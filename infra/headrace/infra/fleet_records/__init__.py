@@ -1,0 +1,1 @@
+"""Engines and profiles as operators own them: in a file, and on their two topics."""

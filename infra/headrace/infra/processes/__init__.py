@@ -1,0 +1,1 @@
+"""Processes of ours on one host: started, watched, told to stop; and where they listen."""
