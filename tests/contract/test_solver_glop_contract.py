@@ -1,5 +1,7 @@
 """OR-Tools' bulk sparse route does what it is used for: it is no documented API, so every promise is held here."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,17 @@ def test_values_duals_and_reduced_costs_come_back_with_their_signs(method: Metho
     assert answer.duals == pytest.approx([2])
     assert answer.reduced_costs == pytest.approx([-1, 0, 7])
     assert answer.reduced_costs == pytest.approx(reduced_costs(two_ways(4.0), answer.duals))
+
+
+@pytest.mark.parametrize("method", list(Method))
+@pytest.mark.parametrize("near", [2.0, 2.0 + 1e-9, 1.7, 0.0, 50.0, -50.0])
+def test_duals_to_begin_at_change_no_answer(near: float, method: Method) -> None:
+    (answer,) = Glop().solve([replace(two_ways(4.0), near=np.array([near]))], method)
+    assert isinstance(answer, Solution)
+    assert answer.values == pytest.approx([2, 2, 0])
+    assert answer.duals == pytest.approx([2])
+    assert answer.reduced_costs == pytest.approx([-1, 0, 7])
+    assert kkt_problem(two_ways(4.0), answer) is None
 
 
 def test_what_cannot_be_solved_is_an_outcome() -> None:

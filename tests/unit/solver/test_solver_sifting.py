@@ -16,6 +16,7 @@ from headrace.solver.core.program.layout import lay_out
 from headrace.solver.core.program.price_guess import guess_prices, prices_before
 from headrace.solver.core.program.program import costs_of
 from headrace.solver.core.program.sifting import sift
+from headrace.solver.core.program.verify import reduced_costs
 from headrace.solver.core.tick import Tick, TickStamp, solve_tick
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
@@ -48,6 +49,11 @@ def test_a_fleet_whose_models_share_engines_is_sifted_to_the_optimum_of_highs(ov
     whole = hubs.arcs.program()
     assert whole.cost @ found.values == pytest.approx(highs_objective(whole), rel=1e-9)
     assert max(program.size[1] for program in programs) < whole.size[1]
+    # Each begins at prices from which nothing without a bound is to be had too cheaply: the dual simplex is under way.
+    for program in programs:
+        assert program.near is not None
+        left = reduced_costs(program, program.near)[np.isinf(program.upper)]
+        assert left.min() >= -1e-9 * program.cost.max()
 
 
 def test_a_sifted_tick_says_so_and_is_as_good_as_the_whole_one() -> None:

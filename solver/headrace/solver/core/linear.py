@@ -37,6 +37,8 @@ class LinearProgram:
         row_start: (m + 1,) where each row's entries begin in `columns`.
         columns: (entries,) column of each entry, rising within a row.
         coefficients: (entries,) value of each entry.
+        near: (m,) duals that may be close to the optimum's; a solver may begin there. None: nothing is known. It says
+            how long it takes, and which of several equally good answers is found, and nothing else.
     """
 
     cost: Floats
@@ -46,6 +48,7 @@ class LinearProgram:
     row_start: Indices
     columns: Indices
     coefficients: Floats
+    near: Floats | None = None
 
     @property
     def size(self) -> tuple[int, int]:

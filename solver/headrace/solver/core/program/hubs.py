@@ -40,11 +40,11 @@ class Arcs:
     upper: Floats
     supply: Floats
 
-    def program(self) -> LinearProgram:
-        """Give the linear program: one row per node, one column per arc."""
+    def program(self, near: Floats | None = None) -> LinearProgram:
+        """Give the linear program: one row per node, one column per arc; `near` are prices that may be right, (N,)."""
         row_start, columns, coefficients = compressed_arcs(self.tail, self.head, len(self.supply))
         return LinearProgram(
-            self.cost, np.zeros_like(self.upper), self.upper, self.supply, row_start, columns, coefficients
+            self.cost, np.zeros_like(self.upper), self.upper, self.supply, row_start, columns, coefficients, near
         )
 
 

@@ -42,8 +42,8 @@ class Answer:
     stretched: Bools
 
 
-def restricted(hubs: Hubs, open_: Open, solve: Solve) -> Answer | Failed:
-    """Solve the network with what is not open fixed at its bound."""
+def restricted(hubs: Hubs, open_: Open, near: Floats, solve: Solve) -> Answer | Failed:
+    """Solve the network with what is not open fixed at its bound; `near` are prices of nodes to begin at, (N,)."""
     values, loose, only = _sent(hubs, open_)
     arcs, (_, _, _, chords, sheds, _, _) = hubs.arcs, hubs.bounds
     column, joined = np.flatnonzero(loose), _joined(hubs, open_)
@@ -58,7 +58,7 @@ def restricted(hubs: Hubs, open_: Open, solve: Solve) -> Answer | Failed:
         np.concatenate((arcs.upper[column], joined.upper)),
         supply,
     )
-    solved = _solve_parts(small, hubs.apart, solve)
+    solved = _solve_parts(small, near, hubs.apart, solve)
     if isinstance(solved, Failed):
         return solved
     found, prices = solved
@@ -165,7 +165,7 @@ def _price(hubs: Hubs, prices: Floats, values: Floats, only: Ints) -> None:
     prices[arcs.tail[only]] = arcs.cost[only] + outside[arcs.head[only]]
 
 
-def _solve_parts(small: Arcs, apart: Ints, solve: Solve) -> tuple[Floats, Floats] | Failed:
+def _solve_parts(small: Arcs, near: Floats, apart: Ints, solve: Solve) -> tuple[Floats, Floats] | Failed:
     """Solve the connected parts of a network by themselves; give flows and prices, 0 of nodes without arcs.
 
     Parts that are `apart` in the whole network, (N,), are never in one program: what happens to one then leaves the
@@ -191,7 +191,7 @@ def _solve_parts(small: Arcs, apart: Ints, solve: Solve) -> tuple[Floats, Floats
                 small.cost[arcs],
                 small.upper[arcs],
                 small.supply[nodes_of[b]],
-            ).program()
+            ).program(near[nodes_of[b]])
         )
     solved = solve(programs)
     if isinstance(solved, Failed):

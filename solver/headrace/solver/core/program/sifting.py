@@ -51,7 +51,7 @@ def sift(hubs: Hubs, pool_prices: Floats, solve: Solve) -> Sifted | Failed:
     window = _window(hubs, prices)
     open_ = _opened(hubs, prices, window, WIDE)
     for round_ in range(1, MAX_ROUNDS + 1):
-        answer = restricted(hubs, open_, solve)
+        answer = restricted(hubs, open_, prices, solve)
         if isinstance(answer, Failed):
             return answer
         cost = reduced(arcs, answer.prices)
@@ -60,6 +60,8 @@ def sift(hubs: Hubs, pool_prices: Floats, solve: Solve) -> Sifted | Failed:
         if not (wrong.any() or answer.stretched.any()):
             return Sifted(answer.values, answer.prices, round_)
         open_ = _next(hubs, open_, answer, wrong, window, round_)
+        # From these the next program's simplex has no arc below its price, and little left to do.
+        prices = _node_prices(hubs, answer.prices[hubs.first_pool :])
     return Failed(f"SIFTING_UNFINISHED after {MAX_ROUNDS} programs")
 
 
