@@ -1,6 +1,7 @@
 """Records straight to Avro bodies: one function per record, made from its schema and its dataclass.
 
-    schema + record type  ->  def write(r): return b"".join((...))  ->  the body
+    schema + record type  ->  def write(r): return b"".join((...))              ->  the body
+    array of records      ->  for x in items: parts += (...)                      ->  its block
 
 The other half of `avro_reader`, for the same reason: by way of dicts a body takes three times as long, and a snapshot
 of a large fleet is encoded whole whenever it is sealed, checked and sent. It writes byte for byte what fastavro would
@@ -30,6 +31,8 @@ REMEMBERED: Final = 16_384
 SHORT: Final = 64
 """Characters up to which a string is worth remembering: names are, sentences are not."""
 _ONE: Final = tuple(bytes((n,)) for n in range(128))
+_LOW: Final = tuple(bytes((n & 127 | 128, n >> 7 | 128)) for n in range(1 << 14))
+"""The lowest fourteen bits of a number that has more: a weight has up to twenty-one."""
 _LONG_END: Final = 1 << 63
 
 
@@ -40,10 +43,11 @@ def writer_of(record_type: type) -> Writer:
     name = made.record(schema(record_type.__name__), record_type)
     built = made.built(
         name,
-        _string=_Strings().of,
+        _string=_Strings(),
+        _null_first=_Strings(before=_ONE[2], null=_ONE[0]),
+        _null_last=_Strings(before=_ONE[0], null=_ONE[2]),
         _bytes=_bytes,
         _long=long_bytes,
-        _array=_array,
         _double=struct.Struct("<d").pack,
         _float=struct.Struct("<f").pack,
     )
@@ -56,24 +60,26 @@ class _Source(RecordSource):
     def record(self, avro: AvroSchema, record_type: type) -> str:
         """Make a record's function and give its name."""
         name = f"_write_{record_type.__name__}"
-        if self._begun(name, avro):
-            return name
-        hints = typing.get_type_hints(record_type)
-        parts = [self._value(field["type"], hints.get(field["name"]), f"r.{field['name']}") for field in avro["fields"]]
-        self._lines += [f"def {name}(r):", f" return b''.join(({', '.join(parts)},))"]
+        if not self._begun(name, avro):
+            self._lines += [f"def {name}(r):", f" return b''.join(({self._fields(avro, record_type, 'r')}))"]
         return name
+
+    def _fields(self, avro: AvroSchema, record_type: type, of: str) -> str:
+        """Give what a record's fields are written as, each with a comma behind it."""
+        hints = typing.get_type_hints(record_type)
+        found = [self._value(f["type"], hints.get(f["name"]), f"{of}.{f['name']}") for f in avro["fields"]]
+        return "".join(f"{value}, " for value in found)
 
     def _value(self, avro: Any, hint: Any, of: str) -> str:  # noqa: ANN401 - a schema or a hint is of any type
         if isinstance(avro, list):
-            branches = cast("list[Any]", avro)
-            null = branches.index("null")
-            inside = self._value(branches[1 - null], hint, "v")
-            return f"({_ONE[2 * null]!r} if (v := {of}) is None else {_ONE[2 * (1 - null)]!r} + {inside})"
+            return self._nullable(cast("list[Any]", avro), hint, of)
         avro = self._named.get(avro, avro) if isinstance(avro, str) else avro
         kind: str = avro if isinstance(avro, str) else avro["type"]
+        if kind == "string":
+            return f"_string[{of}]"
         if kind in ("int", "long"):
             return f"_long({of})"
-        if kind in ("double", "float", "string", "bytes"):
+        if kind in ("double", "float", "bytes"):
             return f"_{kind}({of})"
         if kind == "boolean":
             return f"(b'\\x01' if {of} else b'\\x00')"
@@ -83,43 +89,65 @@ class _Source(RecordSource):
             self._named[words["name"]] = words
             return f"{self._name({symbol: long_bytes(i) for i, symbol in enumerate(words['symbols'])})}[{of}]"
         if kind == "array":
-            return f"_array({self._items(cast('AvroSchema', avro)['items'], inner)}, {of})"
+            return f"{self._array(cast('AvroSchema', avro)['items'], inner)}({of})"
         return f"{self.record(cast('AvroSchema', avro), inner)}({of})"
 
-    def _items(self, items: Any, inner: Any) -> str:  # noqa: ANN401 - as above
-        written = self._value(items, inner, "x")
-        name, _, rest = written.partition("(")
-        # A writer that takes the item as it is needs no function around it.
-        return name if rest == "x)" else f"lambda x: {written}"
+    def _nullable(self, branches: list[Any], hint: Any, of: str) -> str:  # noqa: ANN401 - as above
+        null = branches.index("null")
+        if branches[1 - null] == "string":
+            return f"{('_null_first', '_null_last')[null]}[{of}]"
+        inside = self._value(branches[1 - null], hint, "v")
+        return f"({_ONE[2 * null]!r} if (v := {of}) is None else {_ONE[2 * (1 - null)]!r} + {inside})"
+
+    def _array(self, items: Any, inner: Any) -> str:  # noqa: ANN401 - as above
+        """Make the function of an array; a function for each item would cost more than most items do."""
+        avro = self._named.get(items, items) if isinstance(items, str) else items
+        if isinstance(avro, dict) and avro["type"] == "record":
+            self._named[avro["name"]] = avro
+            each = self._fields(cast("AvroSchema", avro), inner, "x")
+        else:
+            each = f"{self._value(items, inner, 'x')},"
+        name = f"_array{len(self._made)}"
+        self._made.add(name)
+        self._lines += [
+            f"def {name}(items):",
+            " if not items:",
+            "  return b'\\x00'",
+            " parts = [_long(len(items))]",
+            " for x in items:",
+            f"  parts += ({each})",
+            " parts.append(b'\\x00')",
+            " return b''.join(parts)",
+        ]
+        return name
 
 
-class _Strings:
-    """Strings with their lengths before them. Mutable for speed; what it gives depends on nothing but the string."""
+class _Strings(dict[str | None, bytes]):
+    """Strings with their lengths before them. Mutable for speed; what it gives depends on nothing but the string.
 
-    def __init__(self) -> None:
-        self._known: dict[str, bytes] = {}
+    Args:
+        before: what stands before each string: which branch of a union it is.
+        null: what is written for None; without it there is none.
+    """
 
-    def of(self, value: str) -> bytes:
-        found = self._known.get(value)
-        if found is not None:
-            return found
-        text = value.encode()
-        written = long_bytes(len(text)) + text
-        if len(value) <= SHORT:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            self._known[value] = written
+    def __init__(self, before: bytes = b"", null: bytes | None = None) -> None:
+        super().__init__()
+        self._before, self._null = before, null
+
+    def __missing__(self, value: str | None) -> bytes:
+        if value is None and self._null is not None:
+            return self._null
+        text = cast("str", value).encode()
+        written = self._before + long_bytes(len(text)) + text
+        if len(text) <= SHORT:
+            if len(self) >= REMEMBERED:
+                self.clear()
+            self[value] = written
         return written
 
 
 def _bytes(value: bytes) -> bytes:
     return long_bytes(len(value)) + value
-
-
-def _array(write: Writer, items: tuple[Any, ...]) -> bytes:
-    if not items:
-        return b"\x00"
-    return b"%b%b\x00" % (long_bytes(len(items)), b"".join([write(item) for item in items]))
 
 
 def long_bytes(value: int) -> bytes:
@@ -134,7 +162,7 @@ def long_bytes(value: int) -> bytes:
     if left < 1 << 14:
         return bytes((left & 127 | 128, left >> 7))
     if left < 1 << 21:
-        return bytes((left & 127 | 128, left >> 7 & 127 | 128, left >> 14))
+        return _LOW[left & 16383] + _ONE[left >> 14]
     if not -_LONG_END <= value < _LONG_END:
         raise OverflowError(f"{value} needs more than 64 bits")
     out = bytearray()
