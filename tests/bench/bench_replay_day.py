@@ -21,11 +21,12 @@ from long_history import TABLE, write_history
 from headrace.replay.core.columnar.engines import ColumnarEngines
 from headrace.replay.core.columnar.tail import Tail
 from headrace.replay.core.variant import parse_variants
-from headrace.replay.runs.pool import Desk, seldom_collected
+from headrace.replay.runs.pool import Desk
 from headrace.replay.runs.variants import Job, run_variant
 from headrace.replay.score.measured import NOTHING_MEASURED
 from headrace.replay.sources.folder import HistoryFolder
 from headrace.schemas.topics import SIGNALS_ENGINE
+from headrace.solver.heap import seldom_collected
 from headrace.solver.settings import SolverSettings
 from headrace.streams.settings import StreamsSettings
 

@@ -35,6 +35,7 @@ def command(*, config: Config, log_level: str, shadow: str | None) -> None:
     from headrace.infra.log.lines import open_log
     from headrace.infra.metrics import counts_of
     from headrace.infra.processes.stopping import end_process, stop_on_signals
+    from headrace.solver.heap import seldom_collected
     from headrace.solver.metrics import TABLE
     from headrace.solver.serve import make_shadow, make_worker
 
@@ -47,7 +48,8 @@ def command(*, config: Config, log_level: str, shadow: str | None) -> None:
 
         (variant,) = parse_variants((shadow,), (), config.solver)
         worker = make_shadow(config.kafka, config.topics, variant.settings, log, registry, counts)
-    worker.run(stop_on_signals())
+    with seldom_collected():
+        worker.run(stop_on_signals())
     end_process()
 
 

@@ -8,15 +8,15 @@ job and its arguments must be picklable. A Ctrl-C in the terminal reaches every 
 listens, and asks the others to stop.
 """
 
-import gc
 import multiprocessing
 import signal
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from headrace.solver.heap import seldom_collected
 
 if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 J = TypeVar("J")
 R = TypeVar("R")
 
-COLLECT_AFTER = 200_000
-"""Objects made and not freed before the garbage collector looks at the youngest; Python's own is 700."""
 LOOK_S = 0.2
 """How often progress is looked for."""
 
@@ -95,14 +93,3 @@ def _run(work: "Work[J, R]", job: J) -> R:
         raise AssertionError("a process of the pool was not set up")
     with seldom_collected():
         return work(job, Desk(_queue.put, _stop.is_set))
-
-
-@contextmanager
-def seldom_collected() -> Generator[None]:
-    """Look for cycles seldom: a tick makes ten thousand objects and hardly a cycle, and looking took a fifth of it."""
-    usual = gc.get_threshold()
-    gc.set_threshold(COLLECT_AFTER, *usual[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
