@@ -30,6 +30,7 @@ from headrace.solver.core.answer.routes import RouteWriter
 from headrace.solver.core.linear import Failed, LinearSolver
 from headrace.solver.core.policies import policy_named
 from headrace.solver.core.problem import Problem
+from headrace.solver.core.program.dot import dot
 from headrace.solver.core.program.layout import Layout, lay_out
 from headrace.solver.core.program.plan import Plan
 from headrace.solver.core.program.plan_memory import with_score_errors
@@ -158,7 +159,7 @@ def solve_tick(
     writer = RouteWriter(layout, plan, settings)
     afresh = previous is None or previous.commit.epoch != stamp.epoch
     routes = tuple(writer.write(row, stamp.epoch, stamp.version, afresh=afresh) for row in range(len(layout.rows)))
-    moved_rps = float(moved_share(layout, writer.weights) @ layout.demand)
+    moved_rps = dot(moved_share(layout, writer.weights), layout.demand)
     remembered = worth_remembering(with_score_errors(guarded, layout, plan))
     protections = (*guarded.protections, *pins_told(layout))
     told = _Told(plan.status, _said(plan, moved_rps, problem), remembered, protections)

@@ -12,6 +12,7 @@ chords' slopes say too much, and pricing every engine as idle is the better boun
 import numpy as np
 import numpy.typing as npt
 
+from headrace.solver.core.program.dot import dot
 from headrace.solver.core.program.layout import Layout
 from headrace.solver.core.program.pins import column_bounds
 from headrace.solver.core.program.plan import Curves, Prices
@@ -23,9 +24,10 @@ Floats = npt.NDArray[np.float64]
 def true_cost(layout: Layout, curves: Curves, costs: Costs, flow: Floats, shed: Floats, load: Floats) -> float:
     """Give network + move + engine + shedding cost of a plan, ms x RPS, on the exact curves."""
     kept = layout.pair_warm
-    network = layout.pair_network @ flow + costs.move @ np.maximum(flow - kept, 0.0) + costs.steps.cost(flow, kept)
-    refused = costs.shed @ shed + costs.shed_move @ np.maximum(shed - layout.row_warm_shed, 0.0)
-    return float(network + engine_cost(layout, curves, load) + refused)
+    network = dot(layout.pair_network, flow) + dot(costs.move, np.maximum(flow - kept, 0.0))
+    network += costs.steps.cost(flow, kept)
+    refused = dot(costs.shed, shed) + dot(costs.shed_move, np.maximum(shed - layout.row_warm_shed, 0.0))
+    return network + engine_cost(layout, curves, load) + refused
 
 
 def engine_cost(layout: Layout, curves: Curves, load: Floats) -> float:
@@ -33,7 +35,7 @@ def engine_cost(layout: Layout, curves: Curves, load: Floats) -> float:
     total = 0.0
     for profile_id, groups in _by_profile(layout).items():
         capacity = layout.group_capacity[groups]
-        total += float(capacity @ curves.exact[profile_id].value(load[groups] / capacity))
+        total += dot(capacity, curves.exact[profile_id].value(load[groups] / capacity))
     return total
 
 
@@ -50,25 +52,25 @@ def _by_idle_engines(layout: Layout, curves: Curves, costs: Costs) -> float:
     np.minimum.at(of_pool, layout.group_pool, idle)
     cheapest = costs.shed.copy()
     np.minimum.at(cheapest, layout.pair_row, layout.pair_network + of_pool[layout.pair_pool])
-    return float(cheapest @ layout.demand)
+    return dot(cheapest, layout.demand)
 
 
 def _by_prices(layout: Layout, curves: Curves, costs: Costs, prices: Prices) -> float:
     demand, bounds = layout.demand[layout.pair_row], column_bounds(layout)
     toll = layout.pair_network + prices.pool[layout.pair_pool] - prices.row[layout.pair_row]
-    total = float(prices.row @ layout.demand)
+    total = dot(prices.row, layout.demand)
     steps = costs.steps
     most_new = np.minimum(np.minimum(bounds.new_upper, demand), steps.gain)
-    total += float(np.minimum(toll, 0.0) @ (bounds.keep_upper - steps.core))
-    total += float(np.minimum(toll + costs.move, 0.0) @ most_new)
+    total += dot(np.minimum(toll, 0.0), bounds.keep_upper - steps.core)
+    total += dot(np.minimum(toll + costs.move, 0.0), most_new)
     if steps.any:
         far = np.isfinite(steps.gain)
-        total += float(np.minimum(toll + costs.move + steps.price_ms, 0.0)[far] @ demand[far])
-        total += float((np.minimum(toll - steps.price_ms, 0.0) + steps.price_ms) @ steps.core)
-    total += float(np.maximum(toll, 0.0) @ bounds.keep_lower + np.maximum(toll + costs.move, 0.0) @ bounds.new_lower)
+        total += dot(np.minimum(toll + costs.move + steps.price_ms, 0.0)[far], demand[far])
+        total += dot(np.minimum(toll - steps.price_ms, 0.0) + steps.price_ms, steps.core)
+    total += dot(np.maximum(toll, 0.0), bounds.keep_lower) + dot(np.maximum(toll + costs.move, 0.0), bounds.new_lower)
     refusal = costs.shed - prices.row
-    total += float(np.minimum(refusal, 0.0) @ layout.row_warm_shed)
-    total += float(np.minimum(refusal + costs.shed_move, 0.0) @ layout.demand)
+    total += dot(np.minimum(refusal, 0.0), layout.row_warm_shed)
+    total += dot(np.minimum(refusal + costs.shed_move, 0.0), layout.demand)
     for profile_id, groups in _by_profile(layout).items():
         curve = curves.exact[profile_id]
         group_price = prices.pool[layout.group_pool[groups]]

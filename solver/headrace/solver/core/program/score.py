@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.solver.core.program.dot import dot
 from headrace.solver.core.program.layout import Layout
 from headrace.solver.core.program.plan import Plan
 from headrace.solver.core.program.predictions import predict
@@ -36,8 +37,8 @@ def score(layout: Layout, plan: Plan) -> Score:
     over = np.maximum(plan.load - layout.group_capacity, 0.0)
     per = 1.0 / served if served > 0.0 else 0.0
     return Score(
-        network_ms=float(layout.pair_network @ plan.flow) * per,
-        engine_ms=float(predict(layout, plan).latency_ms @ plan.load) * per,
+        network_ms=dot(layout.pair_network, plan.flow) * per,
+        engine_ms=dot(predict(layout, plan).latency_ms, plan.load) * per,
         served_rps=served,
         shed_rps=float(plan.shed.sum()),
         overloaded_rps=float(over.sum()),

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.schemas.weights import PPM
+from headrace.solver.core.program.dot import dot
 from headrace.solver.core.program.layout import Floats, Layout, sums
 from headrace.solver.core.program.pins import rows_off_pins
 from headrace.solver.core.program.plan import Curves
@@ -88,8 +89,8 @@ def staying(
             continue
         mine = np.isin(layout.group_pool, component.pools)
         network = layout.pair_network[component.pairs]
-        now = float(network @ stay[component.pairs]) + float(of_engines[members].sum())
-        least = float(network @ flow[component.pairs]) + float(best[mine].sum())
+        now = dot(network, stay[component.pairs]) + float(of_engines[members].sum())
+        least = dot(network, flow[component.pairs]) + float(best[mine].sum())
         if now <= (1.0 + within) * least:
             kept[component.rows] = True
             uneven += max(float(of_engines[members].sum()) - float(even[mine].sum()), 0.0)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace.solver.core.linear import Floats, LinearProgram, Solution
+from headrace.solver.core.program.dot import dot
 from headrace.solver.core.program.layout import sums
 
 if TYPE_CHECKING:
@@ -81,9 +82,9 @@ def _problem(columns: _Columns, rhs: Floats, lhs: Floats, x: Floats, y: Floats) 
     slack = TOLERANCE * (1.0 + np.abs(columns.cost) + float(np.abs(y).max(initial=0.0)) * 1e-3)
     if bool((rc[unbounded] < -slack[unbounded]).any()):
         return f"a reduced cost is {float(rc[unbounded].min()):.3g} ms; at least 0"
-    primal = float(columns.cost @ x)
+    primal = dot(columns.cost, x)
     upper = np.where(unbounded, columns.lower, columns.upper)
-    dual = float(rhs @ y + np.minimum(rc * columns.lower, rc * upper).sum())
+    dual = dot(rhs, y) + float(np.minimum(rc * columns.lower, rc * upper).sum())
     gap = abs(primal - dual) / max(1.0, abs(primal))
     if gap > TOLERANCE:
         return f"primal {primal:.9g} and dual {dual:.9g} are apart by {gap:.3g}; at most {TOLERANCE:g}"
