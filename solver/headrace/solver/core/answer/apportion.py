@@ -105,20 +105,10 @@ def moved_share(layout: Layout, new: Entries) -> Floats:
 
     Before is by the last weights: what a failover has put elsewhere has moved, though `warm` has it there already.
     """
-    size = max(len(layout.engines), 1)
-    new_key, old_key = new.row * size + new.engine, layout.warm.row * size + layout.warm.engine
-    both, i, j = np.intersect1d(new_key, old_key, assume_unique=True, return_indices=True)
-    same = sums(both // size, np.minimum(new.ppm[i], layout.warm.ppm[j]), len(layout.rows))
-    old = [layout.previous.get(key) for key in layout.row_key]
-    had = np.array([o is not None and any(t.weight_ppm for t in o.targets) for o in old], dtype=np.bool_)
-    usable = {e.engine_id: i for i, e in enumerate(layout.engines) if layout.engine_pool[i] >= 0}
-    start = np.searchsorted(new.row, np.arange(len(layout.rows) + 1))
-    for row, route in enumerate(old):
-        if route is None or not route.failover or all(t.engine_id in usable for t in route.targets if t.weight_ppm):
-            continue
-        before = {usable[t.engine_id]: t.weight_ppm for t in route.targets if t.engine_id in usable}
-        own = slice(start[row], start[row + 1])
-        now = zip(new.engine[own].tolist(), new.ppm[own].tolist(), strict=True)
-        same[row] = sum(min(ppm, before.get(e, 0)) for e, ppm in now)
-    has = sums(new.row, new.ppm, len(layout.rows)) > 0.0
+    rows, size, before = len(layout.rows), max(len(layout.engines), 1), layout.before
+    there = before.engine >= 0
+    old_key, old_ppm = before.row[there] * size + before.engine[there], before.ppm[there]
+    both, i, j = np.intersect1d(new.row * size + new.engine, old_key, assume_unique=True, return_indices=True)
+    same = sums(both // size, np.minimum(new.ppm[i], old_ppm[j]), rows)
+    had, has = (sums(entries.row, entries.ppm, rows) > 0.0 for entries in (before, new))
     return np.where(had & has, 1.0 - same / PPM, 0.0)

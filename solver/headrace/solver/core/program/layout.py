@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from headrace.solver.core.program.eligibility import engine_exclusion, row_exclu
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+_ID, _PPM = attrgetter("engine_id"), attrgetter("weight_ppm")
 
 
 def sums(index: npt.NDArray[np.integer[Any]], values: npt.NDArray[Any], size: int) -> Floats:
@@ -89,8 +91,9 @@ class Layout:
         row_key: (R) Kafka keys.
         row_warm_shed: (R,) RPS that were refused before, at today's demand.
         previous: the previous snapshot's routes by key.
-        warm: the previous weights above 0 on engines that their rows may still use; the weights of those that are out
-            are where their route's failover has put them (`displaced`).
+        before: the previous weights above 0 as they stood; the engine is -1 where it can take nothing any more.
+        warm: the same on engines that their rows may still use; the weights of those that are out are where their
+            route's failover has put them (`displaced`).
         remembered: what the previous tick left for this one, by engine.
     """
 
@@ -116,6 +119,7 @@ class Layout:
     row_key: tuple[bytes, ...]
     row_warm_shed: Floats
     previous: Mapping[bytes, RouteWeights]
+    before: Entries
     warm: Entries
     remembered: Mapping[str, EngineMemory]
 
@@ -156,7 +160,7 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
     pair_row, pair_pool, pair_network = _pairs(problem, rows, engines, pooled.pools)
     old = {} if previous is None else {route.key: route for route in previous.routes}
     demand = np.array([row.demand_rps for row in rows], dtype=np.float64)
-    warm, pair_previous = _warm(keys, engines, pooled, (pair_row, pair_pool), old)
+    before, warm, pair_previous = _warm(keys, engines, pooled, (pair_row, pair_pool), old)
     shed = np.array([0.0 if (route := old.get(key)) is None else route.shed_ratio for key in keys], dtype=np.float64)
     return Layout(
         problem=problem,
@@ -181,6 +185,7 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
         row_key=keys,
         row_warm_shed=demand * shed,
         previous=old,
+        before=before,
         warm=warm,
         remembered={} if previous is None else {m.engine_id: m for m in previous.commit.remembered},
     )
@@ -255,21 +260,43 @@ def _warm(
     pooled: _Pooled,
     pairs: tuple[Ints, Ints],
     old: Mapping[bytes, RouteWeights],
-) -> tuple[Entries, Floats]:
-    """Find the previous weights that may still stand, and their sums by pair as shares."""
+) -> tuple[Entries, Entries, Floats]:
+    """Give the previous weights, those of them that may still stand, and the sums of these by pair as shares."""
     index = {engine.engine_id: i for i, engine in enumerate(engines) if pooled.engine_pool[i] >= 0}
-    found = [
+    before = _before(rows, index, old)
+    displaced = np.unique(before.row[before.engine < 0])
+    moved = [
         (i, index[engine_id], ppm)
-        for i, key in enumerate(rows)
-        if (route := old.get(key)) is not None
-        for engine_id, ppm in after_failover(route, index)
+        for i in displaced.tolist()
+        for engine_id, ppm in after_failover(old[rows[i]], index)
         if engine_id in index
     ]
-    r, e, ppm = np.array(found, dtype=np.int64).reshape(-1, 3).T
+    still: Ints = np.flatnonzero(~np.isin(before.row, displaced))
+    of_moved: Ints = np.array(moved, dtype=np.int64).reshape(-1, 3)
+    r: Ints = np.concatenate((before.row[still], of_moved[:, 0]))
+    e: Ints = np.concatenate((before.engine[still], of_moved[:, 1]))
+    ppm: Ints = np.concatenate((before.ppm[still], of_moved[:, 2]))
     keys = pairs[0] * len(pooled.pools) + pairs[1]
     wanted = r * len(pooled.pools) + pooled.engine_pool[e]
     at = np.searchsorted(keys, wanted)
     hit = keys[np.minimum(at, len(keys) - 1)] == wanted if len(keys) else np.zeros(len(wanted), dtype=np.bool_)
     r, e, ppm, at = r[hit], e[hit], ppm[hit], at[hit]
     order = np.lexsort((e, r))
-    return Entries(r[order], e[order], ppm[order]), sums(at, ppm / PPM, len(keys))
+    return before, Entries(r[order], e[order], ppm[order]), sums(at, ppm / PPM, len(keys))
+
+
+def _before(rows: Sequence[bytes], index: Mapping[str, int], old: Mapping[bytes, RouteWeights]) -> Entries:
+    """Read the weights above 0 of the rows' old routes, in the order of their targets."""
+    ids: list[str] = []
+    ppm: list[int] = []
+    count = np.zeros(len(rows), dtype=np.int64)
+    # In C as far as it goes: it is every target of the snapshot before, at every tick.
+    for i, key in enumerate(rows):
+        route = old.get(key)
+        if route is not None:
+            count[i] = len(route.targets)
+            ids.extend(map(_ID, route.targets))
+            ppm.extend(map(_PPM, route.targets))
+    weight, engine = np.array(ppm, dtype=np.int64), np.array([index.get(i, -1) for i in ids], dtype=np.int64)
+    some = weight > 0
+    return Entries(np.repeat(np.arange(len(rows)), count)[some], engine[some], weight[some])
