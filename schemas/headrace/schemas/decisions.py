@@ -15,7 +15,7 @@ class RouteDual:
 
 @dataclass(frozen=True, slots=True)
 class PoolDual:
-    """The marginal price of a pool's engine time, in ms per request, and how full it is."""
+    """The marginal price of a pool's engine time, in ms per request, and how full it is; of requests of work 1."""
 
     pool: str
     price_ms: float

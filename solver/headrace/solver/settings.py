@@ -11,11 +11,16 @@ from headrace.schemas.errors import InvalidInputError
 
 @dataclass(frozen=True, slots=True)
 class ClassSettings:
-    """One request class: its shedding tier (0 = shed last) and what an engine must offer to serve it."""
+    """One request class: its shedding tier (0 = shed last), what an engine must offer to serve it, and its work.
+
+    `work` is what a request costs an engine on average, relative to those that capacities and profiles were measured
+    with: one of 4 counts as four of them.
+    """
 
     tier: Annotated[int, Ge(0), Le(9)] = 0
     requires: tuple[str, ...] = ()
     residency: tuple[str, ...] = ()
+    work: Annotated[float, Ge(0.001), Le(1000)] = 1.0
 
 
 def _default_classes() -> Mapping[str, ClassSettings]:

@@ -80,6 +80,13 @@ def test_naming_one_class_leaves_the_default_class(tmp_path: Path) -> None:
     assert config.solver.classes == {"default": ClassSettings(), "batch": ClassSettings(tier=1)}
 
 
+def test_a_class_has_its_work_within_its_bounds(tmp_path: Path) -> None:
+    assert load(written(tmp_path, "[solver.classes.batch]\nwork = 4\n")).solver.classes["batch"].work == 4.0
+    for value in ("0", "-1", "nan", "1001"):
+        with pytest.raises(InvalidInputError, match=r"solver\.classes\.batch\.work"):
+            load(written(tmp_path, f"[solver.classes.batch]\nwork = {value}\n"))
+
+
 def test_names_that_are_no_bare_keys_are_quoted_in_flags() -> None:
     overrides = {'solver.classes."a b".tier': "2", "solver.classes.c": '{"requires": ["tools"]}'}
     classes = load(None, overrides).solver.classes

@@ -65,6 +65,15 @@ def test_a_pin_is_no_more_than_the_engine_has_at_todays_demand() -> None:
     assert beside == "50 % of cluster-b's 120.0 RPS is 60.0 RPS, beside 40.0 of other pins; engine-c has 80.0"
 
 
+def test_what_is_held_against_capacity_is_work() -> None:
+    plain = three_regions()
+    long = replace(plain, rows=tuple(replace(r, demand_rps=r.demand_rps / 4, work=4.0) for r in plain.rows))
+    for override in (pin("cluster-b", "engine-c", 80), replace(DRAIN, target="engine-b")):
+        told, of_work_1 = broken(long, override), broken(plain, override)
+        for name in ("pin_capacity", "model_capacity"):
+            assert (name in told) == (name in of_work_1)
+
+
 def test_capacity_is_what_it_is_measured_to_be() -> None:
     plain = three_regions()
     slow = replace(plain.engines[2], factor=0.5, factor_sentence="finishes half of what is stated")

@@ -183,3 +183,26 @@ def test_those_whom_nobody_has_room_for_are_shed() -> None:
     # 40 % of a's half: 2 of 10 are shed, and of the 8 that are left all meet b.
     assert shed == pytest.approx(2.0)
     assert offered["b"] == pytest.approx(8.0)
+
+
+# --- requests of unlike work ----------------------------------------------------------------------------------------
+
+
+def test_engines_are_loaded_with_work_and_long_requests_decode_as_much_longer() -> None:
+    p = problem([row("A", 2.0, work=3.0)], [engine("e")], profiles=(profile(tbot_s=(0.01, 0.01, 0.01)),))
+    numbers = Numbers()
+    placement = Placer(numbers).place(p, snapshot((route("A", {"e": 1.0}),), 0))
+    engines = engines_of(p, engine_numbers(p, numbers), Slowness(1.3), {}, frozenset())
+    happened = World(ScoreSettings()).play(placement, engines, np.array([2.0]), np.zeros(1), 1.0)
+    assert happened.behaviour.load[0] == pytest.approx(0.6)
+    # 10 tokens of 10 ms each for work 1.
+    assert happened.decode_s[0] == pytest.approx(0.3)
+    assert happened.served[0] == pytest.approx(2.0)
+
+
+def test_measured_tokens_are_of_the_mix_that_is_asked_for_and_count_for_work_1() -> None:
+    rows = [row("A", 3.0), row("A", 1.0, request_class="batch", work=5.0)]
+    p = problem(rows, [engine("e")], profiles=(LINE,))
+    engines = engines_of(p, np.array([0, 1]), Slowness(1.3), {"m": 400.0}, frozenset())
+    # Four requests in the mean are of work 2.
+    assert engines.tokens[0] == pytest.approx(200.0)

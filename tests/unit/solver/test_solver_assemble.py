@@ -116,6 +116,13 @@ def test_replicas_that_were_not_measured_are_filled_by_a_named_rule() -> None:
     assert assumed.factor_sentence == "ready replicas not measured: 1 is assumed"
 
 
+def test_rows_have_the_work_of_their_class_and_1_where_nobody_configured_it() -> None:
+    settings = SolverSettings(classes={"batch": ClassSettings(work=4.0)})
+    asked = [demand_state("A", 9.0, request_class=name) for name in ("batch", "default")]
+    problem = problem_of(spec("e1"), *asked, settings=settings)
+    assert [(row.work, row.demand_work) for row in problem.rows] == [(4.0, 36.0), (1.0, 9.0)]
+
+
 def test_rows_are_every_cluster_seen_times_every_model_times_every_class() -> None:
     settings = SolverSettings(classes={"default": ClassSettings(), "batch": ClassSettings(tier=1, requires=("json",))})
     problem = problem_of(

@@ -107,7 +107,8 @@ def test_an_engine_is_measured_at_the_length_of_answers_of_its_profile() -> None
 
 
 def test_without_its_parts_the_whole_is_taken_as_it_is() -> None:
-    assert measure(state(latency(Metric.E2E, 50, 1.5), running=None), profile()) == Measured(5.0, 1.5, 1.5, 50, None)
+    found = measure(state(latency(Metric.E2E, 50, 1.5), running=None), profile())
+    assert found == Measured(5.0, 1.5, 1.5, 50, None, as_they_came=True)
 
 
 def test_what_goes_through_an_engine_is_counted_and_what_is_inside_it_told() -> None:

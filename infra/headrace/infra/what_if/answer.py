@@ -237,11 +237,12 @@ def _capacities(
 
 
 def _loads(tick: Tick) -> dict[str, tuple[float, float]]:
-    """Give the planned load and the effective capacity of each engine."""
+    """Give the planned load and the effective capacity of each engine, in requests of work 1."""
     assert tick.decision is not None  # noqa: S101 - as above
     load: dict[str, float] = {}
+    work = {row.route: row.work for row in tick.decision.layout.rows}
     for route in tick.snapshot.routes:
         for engine_id, (_, rps) in _of(route).items():
-            load[engine_id] = load.get(engine_id, 0.0) + rps
+            load[engine_id] = load.get(engine_id, 0.0) + rps * work[route.route]
     engines = tick.decision.layout.problem.engines
     return {e.engine_id: (load.get(e.engine_id, 0.0), e.capacity_rps) for e in engines}

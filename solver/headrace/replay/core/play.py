@@ -22,6 +22,7 @@ from headrace.schemas.weights import Snapshot
 from headrace.solver.core.decide import Waiting, decide
 from headrace.solver.core.effective import settings_of
 from headrace.solver.core.inputs.assemble import assemble
+from headrace.solver.core.inputs.in_work import in_work
 from headrace.solver.core.linear import LinearSolver
 from headrace.solver.core.tick import TickStamp
 from headrace.solver.settings import SolverSettings
@@ -34,7 +35,7 @@ def play_recorded(ticks: Iterable[RecordedTick], standing: Standing, known: Solv
         if tick.settings_text is not None and tick.settings_text != text:
             text, settings = tick.settings_text, settings_of(tick.settings_text)
         commit = tick.snapshot.commit
-        problem = assemble(standing.at(commit.inputs), settings, commit.tick_ms)
+        problem = in_work(assemble(standing.at(commit.inputs), settings, commit.tick_ms), tick.previous)
         yield PlayedTick(commit.tick_ms, problem, tick.snapshot, tick.record)
 
 
@@ -83,7 +84,8 @@ def decided(
 ) -> PlayedTick | None:
     """Decide one recorded tick anew; None where the policy waits, as before the very first snapshot."""
     commit = tick.snapshot.commit
-    problem = assemble(standing.at(commit.inputs), settings, commit.tick_ms)
+    # Engines measured what the recorded weights sent them, whatever the variant's own are.
+    problem = in_work(assemble(standing.at(commit.inputs), settings, commit.tick_ms), tick.previous)
     stamp = TickStamp(commit.epoch, commit.version, commit.tick_ms, mode=commit.mode)
     decision = decide(problem, previous, settings, lp, stamp, commit.tick_ms - settings.first_wait_ms)
     if isinstance(decision, Waiting):

@@ -23,6 +23,7 @@ from headrace.schemas.topics import FLEET, PROFILES, SIGNALS_DEMAND, SIGNALS_ENG
 from headrace.schemas.weights import Snapshot
 from headrace.solver.core.decide import Waiting, decide
 from headrace.solver.core.inputs.assemble import assemble
+from headrace.solver.core.inputs.in_work import in_work
 from headrace.solver.core.inputs.state_view import StateFold, StateView
 from headrace.solver.core.linear import LinearSolver
 from headrace.solver.core.tick import TickStamp
@@ -195,7 +196,7 @@ def play_signals(
         while record is not None and record.timestamp_ms <= tick_ms - lag_ms:
             seen.take(record)
             record = next(came, None)
-        problem = assemble(seen.view(tick_ms - lag_ms), settings, tick_ms)
+        problem = in_work(assemble(seen.view(tick_ms - lag_ms), settings, tick_ms), previous)
         stamp = TickStamp(epoch, version + 1, tick_ms)
         decision = decide(problem, previous, settings, lp, stamp, tick_ms - settings.first_wait_ms)
         if not isinstance(decision, Waiting):

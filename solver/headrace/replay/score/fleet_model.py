@@ -37,7 +37,8 @@ _GONE = frozenset(
 class Engines:
     """The engines of one tick by number, (E,); numbers that are not there have no capacity.
 
-    `waiting` is how many requests were told to wait at each; 0 where that was not measured.
+    Capacity, and what waits, is in requests of work 1, and `tokens` are those of one. `waiting` is what was told to
+    wait at each; 0 where that was not measured.
     """
 
     capacity: Floats
@@ -83,17 +84,30 @@ def engines_of(
     count = int(numbers[-1])
     capacity, slow, length, waiting = np.zeros(count), np.ones(count), np.zeros(count), np.zeros(count)
     of_profile: dict[str, list[int]] = {}
+    work = _mean_work(problem)
     for number, engine in zip(numbers[:-1].tolist(), problem.engines, strict=True):
         profile = problem.profiles.get(engine.profile_id)
         if profile is None or is_gone(engine) or engine.engine_id in gone:
             continue
         slow[number] = slowness.of(engine.engine_id)
         capacity[number] = engine.ready_replicas * engine.capacity_rps_per_replica / slow[number]
-        length[number] = next((tokens[m] for m in engine.models if m in tokens), profile.output_tokens)
-        waiting[number] = 0.0 if engine.throughput is None else engine.throughput.waiting
+        told = (tokens[m] / work.get(m, 1.0) for m in engine.models if m in tokens)
+        length[number] = next(told, profile.output_tokens)
+        waiting[number] = 0.0 if engine.throughput is None else engine.throughput.waiting * engine.mix.mean
         of_profile.setdefault(engine.profile_id, []).append(number)
     grouped = tuple((problem.profiles[p], np.array(e, dtype=np.int64)) for p, e in sorted(of_profile.items()))
     return Engines(capacity, waiting, slow, length, grouped)
+
+
+def _mean_work(problem: Problem) -> dict[str, float]:
+    """Give the mean work of what is asked for, by model, where it is not 1: measured answers are of that mix."""
+    if all(row.work == 1.0 for row in problem.rows):
+        return {}
+    asked: dict[str, tuple[float, float]] = {}
+    for row in problem.rows:
+        requests, work = asked.get(row.route.model, (0.0, 0.0))
+        asked[row.route.model] = requests + row.demand_rps, work + row.demand_work
+    return {model: work / requests for model, (requests, work) in asked.items() if requests > 0.0}
 
 
 def is_gone(engine: Engine) -> bool:

@@ -25,6 +25,7 @@ class Placement:
     Attributes:
         routes: (R).
         shed, retry: (R,) ratios.
+        work: (R,) of one of the route's requests.
         route: (P,) index into routes.
         engine: (P,) number of the engine, as `Numbers` gives it.
         share: (P,) 0..1 of what the route does not shed.
@@ -36,6 +37,7 @@ class Placement:
     routes: tuple[RouteWeights, ...]
     shed: Floats
     retry: Floats
+    work: Floats
     route: Ints
     engine: Ints
     share: Floats
@@ -87,11 +89,13 @@ class Placer:
         parts = {route.key: self._part(route) for route in snapshot.routes}
         self._parts = parts
         kept = list(parts.values())
+        work = {row.route: row.work for row in problem.rows}
         sizes = [len(part.engine) for part in kept]
         return Placement(
             routes=snapshot.routes,
             shed=np.array([route.shed_ratio for route in snapshot.routes], dtype=np.float64),
             retry=np.array([route.retry_ratio for route in snapshot.routes], dtype=np.float64),
+            work=np.array([work.get(route.route, 1.0) for route in snapshot.routes], dtype=np.float64),
             route=np.repeat(np.arange(len(kept)), sizes),
             engine=np.concatenate([np.empty(0, np.int64), *(part.engine for part in kept)]),
             share=_floats([part.share for part in kept]),

@@ -4,9 +4,11 @@
     refused[p] = sent[p] x refused share of its engine       retried at the next tick: at most retry ratio x demand[r]
     a data plane goes round an engine that does not answer: its share falls to others by the route's failover, else by
     their weights; the share of its sessions that the failover has no room for is shed
-    end to end = network + wait + TTFT + cold x idle TTFT + factor x tokens x TBOT
+    load[e]    = sum of work x sent[p]
+    end to end = network + wait + TTFT + cold x idle TTFT + factor x work x tokens x TBOT
 
 Retries are the route's again, by the same weights: an engine that is full is met once more as often as its weight says.
+Work is taken for length: a request of more work has more tokens to wait for, and its first one comes no later.
 """
 
 from dataclasses import dataclass
@@ -69,7 +71,8 @@ class World:
         shed = placement.shed + (1.0 - placement.shed) * unplaced
         shed_ratio = np.where(add_up(placement.route, share, len(demand)) > 0.0, shed, 1.0)
         sent = (offered * (1.0 - shed_ratio))[placement.route] * share
-        load = add_up(placement.engine, sent, engines.count)
+        work = placement.work[placement.route]
+        load = add_up(placement.engine, sent * work, engines.count)
         behaviour = self._model.step(engines, load, seconds)
         refused = sent * behaviour.refused_share[placement.engine]
         served = sent - refused
@@ -93,7 +96,7 @@ class World:
             served=served,
             ttft_s=ttft_s,
             fixed_s=ttft_s,
-            decode_s=(engines.tokens * behaviour.tbot_s)[placement.engine],
+            decode_s=(engines.tokens * behaviour.tbot_s)[placement.engine] * work,
             cold=cold_p * served,
         )
 

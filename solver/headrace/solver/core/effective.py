@@ -40,7 +40,8 @@ def settings_of(text: str) -> SolverSettings:
 
 
 def _class(values: dict[str, Any]) -> ClassSettings:
-    return ClassSettings(values["tier"], tuple(values["requires"]), tuple(values["residency"]))
+    work = values.get("work", ClassSettings().work)
+    return ClassSettings(values["tier"], tuple(values["requires"]), tuple(values["residency"]), work)
 
 
 def _near(name: str, known: list[str]) -> str:

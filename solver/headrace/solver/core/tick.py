@@ -35,7 +35,7 @@ from headrace.solver.core.program.layout import Layout, lay_out
 from headrace.solver.core.program.plan import Plan
 from headrace.solver.core.program.plan_memory import with_score_errors
 from headrace.solver.core.protections import protect, worth_remembering
-from headrace.solver.settings import SolverSettings
+from headrace.solver.settings import ClassSettings, SolverSettings
 
 LADDER = ("last_good", "capacity_weighted")
 """Policies that are tried after the configured one, in this order; the last never fails."""
@@ -159,7 +159,7 @@ def solve_tick(
     writer = RouteWriter(layout, plan, settings)
     afresh = previous is None or previous.commit.epoch != stamp.epoch
     routes = tuple(writer.write(row, stamp.epoch, stamp.version, afresh=afresh) for row in range(len(layout.rows)))
-    moved_rps = dot(moved_share(layout, writer.weights), layout.demand)
+    moved_rps = dot(moved_share(layout, writer.weights), layout.requests(layout.demand))
     remembered = worth_remembering(with_score_errors(guarded, layout, plan))
     protections = (*guarded.protections, *pins_told(layout))
     told = _Told(plan.status, _said(plan, moved_rps, problem), remembered, protections)
@@ -193,6 +193,8 @@ def policy_hash(settings: SolverSettings) -> str:
     before = SolverSettings()
     later = _LATER_RULES + _STEERING_RULES
     rules += [(name, v) for name in later if (v := getattr(settings, name)) != getattr(before, name)]
+    work = sorted((name, c.work) for name, c in settings.classes.items() if c.work != ClassSettings().work)
+    rules += [("work", work)] if work else []
     return xxhash.xxh3_64_hexdigest(repr((rules, classes)).encode())
 
 

@@ -37,8 +37,9 @@ class Standing(StrEnum):
 class EngineStanding:
     """One engine at one version.
 
-    `load_rps` is what is planned to go there; `capacity_rps` what the plan counted it as, None where nothing is planned
-    to go there. `reason` is a code, empty where nothing is to be said; `sentence` says it in words.
+    `load_rps` is what is planned to go there; `capacity_rps` what the plan counted it as, of requests as they are mixed
+    there, None where nothing is planned to go there. `reason` is a code, empty where nothing is to be said; `sentence`
+    says it in words.
     """
 
     engine_id: str

@@ -24,7 +24,7 @@ def broken(stands: Stands, override: Override) -> str | None:
         return f"without {override.target} no engine is left to {names}{more}"
     short: list[str] = []
     for model in sorted({row.route.model for row in problem.rows}):
-        asked = sum(row.demand_rps for row in problem.rows if row.route.model == model)
+        asked = sum(row.demand_work for row in problem.rows if row.route.model == model)
         now = sum(e.capacity_rps for e in problem.engines if model in e.models)
         left = sum(e.capacity_rps for e in problem.engines if model in e.models and e.engine_id != override.target)
         if left < asked and left < now:

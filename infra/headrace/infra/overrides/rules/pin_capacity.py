@@ -31,6 +31,6 @@ def broken(stands: Stands, override: Override) -> str | None:
 
 
 def _asked(problem: Problem, engine: Engine, cluster: str) -> float:
-    """Add up what a cluster asks for of what the engine may serve, RPS."""
+    """Add up what a cluster asks for of what the engine may serve, RPS of work 1."""
     rows = (row for row in problem.rows if row.route.cluster == cluster and row_exclusion(row, engine) is None)
-    return sum(row.demand_rps for row in rows)
+    return sum(row.demand_work for row in rows)

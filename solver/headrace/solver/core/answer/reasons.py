@@ -41,14 +41,17 @@ class Standing:
 
 
 def nearest_and_cheapest(layout: Layout, plan: Plan) -> tuple[Floats, Floats]:
-    """Give each row's shortest round trip, and its least price for a new session (NaN without prices), (R,) ms."""
+    """Give each row's shortest round trip, and its least price for a new session (NaN without prices), (R,) ms.
+
+    Both are of a request.
+    """
     nearest = np.full(len(layout.rows), np.inf)
     np.minimum.at(nearest, layout.pair_row, layout.pair_network)
     if plan.prices is None:
-        return nearest, np.full(len(layout.rows), np.nan)
+        return nearest * layout.row_work, np.full(len(layout.rows), np.nan)
     cheapest = np.full(len(layout.rows), np.inf)
     np.minimum.at(cheapest, layout.pair_row, layout.pair_network + plan.prices.pool[layout.pair_pool])
-    return nearest, cheapest
+    return nearest * layout.row_work, cheapest * layout.row_work
 
 
 def reason_of(s: Standing, demand_rps: float) -> Reason:

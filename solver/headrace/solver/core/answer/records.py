@@ -18,8 +18,8 @@ def solve_record(layout: Layout | None, plan: Plan | None, commit: SnapshotCommi
     routes: tuple[RouteDual, ...] = ()
     pools: tuple[PoolDual, ...] = ()
     if layout is not None and plan is not None:
-        demand, capacity = float(layout.demand.sum()), float(layout.pool_capacity.sum())
-        load, shed, effort = float(plan.load.sum()), float(plan.shed.sum()), plan.effort
+        demand, capacity = float(layout.requests(layout.demand).sum()), float(layout.pool_capacity.sum())
+        load, shed, effort = float(plan.load.sum()), float(layout.requests(plan.shed).sum()), plan.effort
         routes, pools = _route_duals(layout, plan), _pool_duals(layout, plan)
     return SolveRecord(
         epoch=commit.epoch,
@@ -55,8 +55,8 @@ def solve_record(layout: Layout | None, plan: Plan | None, commit: SnapshotCommi
 def _route_duals(layout: Layout, plan: Plan) -> tuple[RouteDual, ...]:
     if plan.prices is None:
         return ()
-    chosen = _dearest(plan.prices.row)
-    return tuple(RouteDual(str(layout.rows[i].route), float(plan.prices.row[i])) for i in chosen)
+    price = plan.prices.row * layout.row_work
+    return tuple(RouteDual(str(layout.rows[i].route), float(price[i])) for i in _dearest(price))
 
 
 def _pool_duals(layout: Layout, plan: Plan) -> tuple[PoolDual, ...]:

@@ -60,7 +60,7 @@ class RouteWriter:
         shares = dict(zip(self._engine[first:end], self._ppm[first:end], strict=True))
         asked, shed = self._layout.rows[row], self._shed[row]
         prices = self._plan.prices
-        marginal = float(prices.row[row]) if prices is not None and shares else None
+        marginal = float(prices.row[row]) * asked.work if prices is not None and shares else None
         named = list(zip(self._ids[first:end], self._ppm[first:end], strict=True))
         said = route_sentence(asked.demand_rps, named, shed, marginal)
         failover = self._failovers.of(row, shares)

@@ -30,6 +30,7 @@ class TargetWriter:
         self._layout = layout
         self._engines = layout.engines
         self._demand: list[float] = layout.demand.tolist()
+        self._work: list[float] = layout.row_work.tolist()
         self._nearest: list[float] = nearest.tolist()
         self._cheapest: list[float] | None = None if plan.prices is None else cheapest.tolist()
         self._price: list[float] | None = None if plan.prices is None else plan.prices.pool.tolist()
@@ -60,16 +61,17 @@ class TargetWriter:
         pairs = self._layout.pairs_of(row)
         pools = self._layout.engine_pool[engines]
         at = pairs.start + np.searchsorted(self._layout.pair_pool[pairs], pools)
-        network: list[float] = self._layout.pair_network[at].tolist()
+        network: list[float] = (self._layout.pair_network[at] * self._work[row]).tolist()
         return network
 
     def _one(self, row: int, e: int, network_ms: float, weights: Weights, pinned: str) -> Target:
         engine, group = self._engines[e], self._group[e]
-        price = None if self._price is None else self._price[self._pool[e]]
+        work = self._work[row]
+        price = None if self._price is None else self._price[self._pool[e]] * work
         s = Standing(
             weight_ppm=weights[0],
             network_ms=network_ms,
-            engine_ms=self._latency[group],
+            engine_ms=self._latency[group] * work,
             load=self._load[group],
             marginal_ms=None if price is None else network_ms + price,
             nearest_ms=self._nearest[row],

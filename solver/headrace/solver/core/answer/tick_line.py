@@ -37,13 +37,21 @@ def tick_line(tick: Tick, previous: Snapshot | None, took_us: int) -> str:
     head = f"version {record.version}: {count} route{'' if count == 1 else 's'}"
     if tick.decision is None and commit.status is SnapshotStatus.HELD:
         return f"{head} held as they were: {record.sentence}"
-    parts = [head, f"{record.demand_rps - record.shed_rps:.0f} RPS planned of {record.capacity_rps:.0f} RPS capacity"]
+    planned = f"{record.demand_rps - record.shed_rps:.0f} RPS planned"
+    parts = [head, f"{planned}{_as_work(tick)} of {record.capacity_rps:.0f} RPS capacity"]
     if record.shed_rps > 0.0:
         parts.append(f"{record.shed_rps:.1f} RPS shed{_whose(tick.snapshot.routes)}")
     parts.append(f"moved {record.moved_rps:.1f} RPS{_greatest(tick, previous)}")
     acted = Counter(each.protection for each in commit.protections)
     said = f"; {', '.join(f'{name} {number}' for name, number in sorted(acted.items()))}" if acted else ""
     return f"{', '.join(parts)}{said}; {record.status.lower()} by {record.rung} in {took_us / 1000:.0f} ms"
+
+
+def _as_work(tick: Tick) -> str:
+    """Say how much of capacity it is, where that is not so many requests."""
+    if tick.decision is None or bool((tick.decision.layout.row_work == 1.0).all()):
+        return ""
+    return f", as much work as {float(tick.decision.plan.load.sum()):.0f}"
 
 
 def _whose(routes: tuple[RouteWeights, ...]) -> str:

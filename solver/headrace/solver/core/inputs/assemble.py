@@ -30,7 +30,7 @@ from headrace.solver.core.inputs.state_view import StateView
 from headrace.solver.core.problem import Engine, Exclusion, Pin, Problem, Row
 from headrace.solver.settings import ClassSettings, SolverSettings
 
-_UNCONFIGURED = (ClassSettings().tier, (), ())
+_UNCONFIGURED = (ClassSettings().tier, (), (), ClassSettings().work)
 _SILENT = (Reason.STALE, Reason.NO_STATE)
 _KNOWN_OUT = (Reason.DRAINED, Reason.NO_PROFILE)
 
@@ -216,11 +216,11 @@ def _rows(view: StateView, settings: SolverSettings, hearing: Hearing) -> Iterat
         if route.model in models or (_demand_rps(state) is not None and not hearing.demand_expired(state))
     )
     wishes = {
-        name: (asked.tier, tuple(sorted(set(asked.requires))), tuple(sorted(set(asked.residency))))
+        name: (asked.tier, tuple(sorted(set(asked.requires))), tuple(sorted(set(asked.residency))), asked.work)
         for name, asked in settings.classes.items()
     }
     for route in sorted(routes):
-        tier, requires, residency = wishes.get(route.request_class, _UNCONFIGURED)
+        tier, requires, residency, work = wishes.get(route.request_class, _UNCONFIGURED)
         state = demand.get(route)
         rps = None if state is None else _demand_rps(state)
         yield Row(
@@ -230,6 +230,7 @@ def _rows(view: StateView, settings: SolverSettings, hearing: Hearing) -> Iterat
             requires=requires,
             residency=residency,
             demand_held=state is not None and bool(rps) and hearing.demand_expired(state),
+            work=work,
         )
 
 

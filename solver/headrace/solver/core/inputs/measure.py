@@ -36,7 +36,9 @@ def measure(state: EngineState, profile: LatencyProfile) -> Measured | None:
     else:
         return None
     inside = None if state.running is None else state.running + (state.waiting or 0.0)
-    return Measured(samples / (state.covered_ms / _MS), window, smoothed, samples, inside, state.waiting or 0.0)
+    as_they_came = not (ttft and tbot)
+    rate_rps = samples / (state.covered_ms / _MS)
+    return Measured(rate_rps, window, smoothed, samples, inside, state.waiting or 0.0, as_they_came)
 
 
 def throughput(state: EngineState) -> Throughput | None:

@@ -18,11 +18,11 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     """Spread each row over its engines by capacity."""
     even = normalised(layout, layout.pool_capacity[layout.pair_pool])
     flow, shed = cut_to_capacity(layout, even * layout.demand[layout.pair_row])
-    served = normalised(layout, flow)
+    served, refused_rps = normalised(layout, flow), float(layout.requests(shed).sum())
     return Plan(
         status=SnapshotStatus.PROPORTIONAL,
         rung="CAPACITY_WEIGHTED",
-        sentence=f"{float(flow.sum()):.1f} RPS spread in proportion to capacity, {float(shed.sum()):.1f} RPS shed",
+        sentence=f"{layout.sent_rps(flow):.1f} RPS spread in proportion to capacity, {refused_rps:.1f} RPS shed",
         flow=flow,
         shed=shed,
         load=split_by_capacity(layout, flow),

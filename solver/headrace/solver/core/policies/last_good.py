@@ -22,10 +22,11 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     by_capacity = normalised(layout, layout.pool_capacity[layout.pair_pool])
     share = np.where(warm[layout.pair_row], normalised(layout, layout.pair_previous), by_capacity)
     flow, shed = cut_to_capacity(layout, share * layout.demand[layout.pair_row])
+    refused_rps = float(layout.requests(shed).sum())
     return Plan(
         status=SnapshotStatus.HELD,
         rung="LAST_GOOD",
-        sentence=f"the last good weights stand on the engines that are left, {float(shed.sum()):.1f} RPS shed",
+        sentence=f"the last good weights stand on the engines that are left, {refused_rps:.1f} RPS shed",
         flow=flow,
         shed=shed,
         load=split_by_capacity(layout, flow),

@@ -157,7 +157,7 @@ def _stepped(layout: Layout, costs: Costs, flow: Floats, settings: SolverSetting
 
 
 def _sentence(layout: Layout, shed: Floats, gap: float) -> str:
-    demand, refused = float(layout.demand.sum()), float(shed.sum())
+    demand, refused = float(layout.requests(layout.demand).sum()), float(layout.requests(shed).sum())
     if 0.0 < demand <= refused * (1.0 + 1e-9):
         return everything_refused(demand, layout.exclusions, "full" if len(layout.pair_row) else "open to no route")
     routed = f"{demand - refused:.1f} of {demand:.1f} RPS routed at least expected latency, certified within {gap:.2%}"

@@ -24,7 +24,7 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     return Plan(
         status=SnapshotStatus.PROPORTIONAL,
         rung="NEAREST",
-        sentence=f"{float(flow.sum()):.1f} RPS routed to the nearest engines, whatever their load",
+        sentence=f"{layout.sent_rps(flow):.1f} RPS routed to the nearest engines, whatever their load",
         flow=flow,
         shed=np.maximum(layout.demand - layout.per_row(flow), 0.0),
         load=split_by_capacity(layout, flow),

@@ -28,7 +28,7 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     return Plan(
         status=SnapshotStatus.PROPORTIONAL,
         rung="WATERFALL",
-        sentence=f"{float(flow.sum()):.1f} RPS to the nearest engines with room",
+        sentence=f"{layout.sent_rps(flow):.1f} RPS to the nearest engines with room",
         flow=flow,
         shed=np.maximum(layout.demand - served, 0.0),
         load=split_by_capacity(layout, flow),

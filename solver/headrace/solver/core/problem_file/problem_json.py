@@ -12,14 +12,15 @@
                      "exclusion": {"reason": "DRAINED", "sentence": "..."}}]
       "network":   [{"from_cluster", "to_site", "rtt_ms"}]                                 null = every probe was lost
       "demand":    [{"cluster", "model", "demand_rps", "request_class": "default",
-                     "tier": 0, "requires": [], "residency": []}]
+                     "tier": 0, "requires": [], "residency": [], "work": 1}]
       "previous":  [{"cluster", "model", "request_class": "default", "weights_ppm": {"engine-a": 1000000}}]
     }
 
 A complete example: `headrace solve three-regions --print`.
 
-`engine_cost` "none" minimises the network alone, within hard capacity. A tier of 0 is shed last. Refused are unknown
-keys (with the nearest known one), anything not finite, anything negative, repeated keys, and a model or profile named
+`engine_cost` "none" minimises the network alone, within hard capacity. A tier of 0 is shed last. `work` is what a
+request costs an engine, relative to those that profiles and capacities were measured with. Refused are unknown keys
+(with the nearest known one), anything not finite, anything negative, repeated keys, and a model or profile named
 nowhere.
 """
 
@@ -50,6 +51,8 @@ K = TypeVar("K")
 MAX_RPS = 1e9
 MAX_SECONDS = 3600.0
 SMALLEST = 1e-9
+LEAST_WORK, MOST_WORK = 0.001, 1000.0
+"""Those of the setting `classes.<name>.work`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +191,14 @@ def _engine(reader: Reader, profiles: Mapping[str, LatencyProfile]) -> Engine:
 
 
 def _row(reader: Reader) -> Row:
-    reader.only("cluster", "model", "request_class", "tier", "demand_rps", "requires", "residency")
+    reader.only("cluster", "model", "request_class", "tier", "demand_rps", "requires", "residency", "work")
     return Row(
         route=_route(reader),
         tier=reader.count("tier", 0, 0, 9),
         demand_rps=reader.number("demand_rps", high=MAX_RPS),
         requires=reader.names("requires"),
         residency=reader.names("residency"),
+        work=reader.number("work", 1.0, LEAST_WORK, MOST_WORK),
     )
 
 

@@ -65,8 +65,8 @@ def _by_prices(layout: Layout, curves: Curves, costs: Costs, prices: Prices) -> 
     total += dot(np.minimum(toll + costs.move, 0.0), most_new)
     if steps.any:
         far = np.isfinite(steps.gain)
-        total += dot(np.minimum(toll + costs.move + steps.price_ms, 0.0)[far], demand[far])
-        total += dot(np.minimum(toll - steps.price_ms, 0.0) + steps.price_ms, steps.core)
+        total += dot(np.minimum(toll + costs.move + steps.price, 0.0)[far], demand[far])
+        total += dot(np.minimum(toll - steps.price, 0.0) + steps.price, steps.core)
     total += dot(np.maximum(toll, 0.0), bounds.keep_lower) + dot(np.maximum(toll + costs.move, 0.0), bounds.new_lower)
     refusal = costs.shed - prices.row
     total += dot(np.minimum(refusal, 0.0), layout.row_warm_shed)

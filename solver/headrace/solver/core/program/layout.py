@@ -6,6 +6,10 @@
            equally loaded, and one set of columns stands for all of them; ties inside a pool vanish
     pair   (row, pool) where every engine of the pool may serve the row
 
+Everything in it is per unit of work (ADR 0029): a request of work w is w units, each of which pays a w-th of what the
+request pays on its way. So engines are loaded with work, whatever requests it comes in, and whoever reads a layout need
+not know of classes; `requests` says what a flow is in requests.
+
 Sums over engines run in the order of their ids, so the same content gives the same bits whatever order it came in.
 """
 
@@ -68,11 +72,12 @@ class Entries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """Arrays of R rows, E engines, G pools, H groups, P pairs. Costs in ms, flows in RPS.
+    """Arrays of R rows, E engines, G pools, H groups, P pairs. Costs in ms per unit of work, flows in work per second.
 
     Attributes:
         problem: what it was made of.
         rows: (R) sorted by route.
+        row_work: (R,) work of one request.
         demand: (R,).
         engines: (E) sorted by id, excluded ones too.
         exclusions: (E) why an engine can take nothing, or None.
@@ -82,14 +87,14 @@ class Layout:
         engine_pool, engine_group: (E,) -1 where excluded.
         engine_capacity: (E,) 0 where excluded.
         pair_row, pair_pool: (P,) sorted by row, then pool.
-        pair_network: (P,) round trip, ms.
+        pair_network: (P,) round trip, ms, over the work of a request.
         pair_previous: (P,) share of the row's traffic that the previous snapshot sent there, 0..1.
-        pair_warm: (P,) RPS that may stay where they were, of what was not refused: one ppm more than the weight says,
+        pair_warm: (P,) what may stay where they were, of what was not refused: one ppm more than the weight says,
             since weights are rounded, and what was rounded away must not have to move, or a large route's rounding
             would push a small one off.
         row_start: (R + 1,) where each row's pairs begin.
         row_key: (R) Kafka keys.
-        row_warm_shed: (R,) RPS that were refused before, at today's demand.
+        row_warm_shed: (R,) what was refused before, at today's demand.
         previous: the previous snapshot's routes by key.
         before: the previous weights above 0 as they stood; the engine is -1 where it can take nothing any more.
         warm: the same on engines that their rows may still use; the weights of those that are out are where their
@@ -99,6 +104,7 @@ class Layout:
 
     problem: Problem
     rows: tuple[Row, ...]
+    row_work: Floats
     demand: Floats
     engines: tuple[Engine, ...]
     exclusions: tuple[Exclusion | None, ...]
@@ -135,6 +141,14 @@ class Layout:
         """Add up pair values by row, (R,)."""
         return sums(self.pair_row, pair_values, len(self.rows))
 
+    def requests(self, row_values: Floats) -> Floats:
+        """Give work of each row, (R,), as requests; what costs a unit of it cost a request this many times as much."""
+        return row_values / self.row_work
+
+    def sent_rps(self, flow: Floats) -> float:
+        """Give a flow of work, (P,), as requests per second, all together."""
+        return float((flow / self.row_work[self.pair_row]).sum())
+
     def per_pool(self, pair_values: Floats) -> Floats:
         """Add up pair values by pool, (G,)."""
         return sums(self.pair_pool, pair_values, len(self.pools))
@@ -159,12 +173,14 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
     capacity = np.array([0.0 if e else engine.capacity_rps for engine, e in zip(engines, exclusions, strict=True)])
     pair_row, pair_pool, pair_network = _pairs(problem, rows, engines, pooled.pools)
     old = {} if previous is None else {route.key: route for route in previous.routes}
-    demand = np.array([row.demand_rps for row in rows], dtype=np.float64)
+    work = np.array([row.work for row in rows], dtype=np.float64)
+    demand = np.array([row.demand_work for row in rows], dtype=np.float64)
     before, warm, pair_previous = _warm(keys, engines, pooled, (pair_row, pair_pool), old)
     shed = np.array([0.0 if (route := old.get(key)) is None else route.shed_ratio for key in keys], dtype=np.float64)
     return Layout(
         problem=problem,
         rows=rows,
+        row_work=work,
         demand=demand,
         engines=engines,
         exclusions=exclusions,
@@ -178,7 +194,7 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
         engine_capacity=capacity,
         pair_row=pair_row,
         pair_pool=pair_pool,
-        pair_network=pair_network,
+        pair_network=pair_network / work[pair_row],
         pair_previous=pair_previous,
         pair_warm=np.where(pair_previous > 0.0, (pair_previous + 1.0 / PPM) * (demand * (1.0 - shed))[pair_row], 0.0),
         row_start=np.searchsorted(pair_row, np.arange(len(rows) + 1)).astype(np.int64),

@@ -23,7 +23,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prices:
-    """Marginal prices in ms: of one more RPS of each row (R,), and of each pool's engine time (G,)."""
+    """Marginal prices in ms per unit of work: of one more of each row (R,), and of each pool's engine time (G,)."""
 
     row: Floats
     pool: Floats
@@ -41,15 +41,15 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """A policy's answer over a layout's R rows, H groups and P pairs.
+    """A policy's answer over a layout's R rows, H groups and P pairs; flows and loads are of work, as the layout's.
 
     Attributes:
         status: how good it is.
         rung: the rung of the ladder that answered.
         sentence: what happened, in words.
-        flow: (P,) RPS.
-        shed: (R,) RPS refused.
-        load: (H,) RPS on each group; its pools' flows, split.
+        flow: (P,) per second.
+        shed: (R,) refused.
+        load: (H,) on each group; its pools' flows, split.
         share: (P,) fractions of a row's *served* traffic; they add up to 1 in every row that may be served at all, rows
             without demand included.
         kept: (R,) rows whose weights are the previous ones, restricted to engines they may still use, engine by engine.
@@ -101,7 +101,7 @@ def by_shares(layout: Layout, rung: str, share: Floats, how: str) -> Plan:
     return Plan(
         status=SnapshotStatus.PROPORTIONAL,
         rung=rung,
-        sentence=f"{float(flow.sum()):.1f} RPS routed {how}",
+        sentence=f"{layout.sent_rps(flow):.1f} RPS routed {how}",
         flow=flow,
         shed=np.maximum(layout.demand - layout.per_row(flow), 0.0),
         load=split_by_capacity(layout, flow),

@@ -11,7 +11,7 @@ Entropic smoothing of transport: Cuturi 2013, "Sinkhorn distances"; here with co
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 
 import numpy as np
 
@@ -36,12 +36,16 @@ STEEP = 40.0
 def prices_before(layout: Layout) -> Floats:
     """Give each pool's price in the newest of the previous records that name one, (G,); NaN where none does."""
     pool_of = {e.engine_id: g for e, g in zip(layout.engines, layout.engine_pool.tolist(), strict=True) if g >= 0}
-    routes = [route for key in layout.row_key if (route := layout.previous.get(key)) is not None]
+    known = [
+        (route, work)
+        for key, work in zip(layout.row_key, layout.row_work.tolist(), strict=True)
+        if (route := layout.previous.get(key)) is not None
+    ]
     # The last of equals wins, and all of one version agree.
-    routes.sort(key=attrgetter("version"))
+    known.sort(key=lambda each: each[0].version)
     newest = {
-        t.engine_id: (i, ms)
-        for i, route in enumerate(routes)
+        t.engine_id: (i, ms / work)
+        for i, (route, work) in enumerate(known)
         for t in route.targets
         if (ms := t.engine_price_ms) is not None
     }

@@ -8,8 +8,10 @@
           and what pins say of x_keep and x_new (`pins`), and max_step (`steps`)
 
 P[k] = (K - k) B with B = 3 (dearest slope + dearest network + pi): never cheaper to shed a higher tier than a lower
-one, and never so large that the solver loses digits. Shedding makes every program feasible; as long as it is a tie,
-those who are refused stay the same. Columns are x_new, x_keep, y, z_new, z_keep; each `keep` only where something was.
+one, and never so large that the solver loses digits. It is per unit of work, as everything here: shedding a request of
+work w costs w times P, or one of a high tier would go before a few of a lower that are as much work. Shedding makes
+every program feasible; as long as it is a tie, those who are refused stay the same. Columns are x_new, x_keep, y,
+z_new, z_keep; each `keep` only where something was.
 """
 
 from dataclasses import dataclass
@@ -31,9 +33,9 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Costs:
-    """What columns cost, ms: `move` (P,) on new flow of each pair, `shed` (R,), `shed_move` (R,) on new shedding.
+    """What columns cost, ms per unit of work: `move` (P,) on new flow of each pair, `shed` (R,) on shedding.
 
-    `steps` says from where on a change is dearer.
+    `shed_move` (R,) is on new shedding; `steps` says from where on a change is dearer.
     """
 
     move: Floats
@@ -72,13 +74,16 @@ def costs_of(
     """Give the move and shed prices; moving is free for a row that sent nothing to any engine it may still use."""
     steps = steps_of(layout, max_step if move_price_ms > 0.0 else 1.0, step_price_ms)
     warm = layout.per_row(layout.pair_previous) > 0.0
-    move = np.where(warm[layout.pair_row], move_price_ms, 0.0)
+    move = np.where(warm, layout.requests(np.full(len(warm), move_price_ms)), 0.0)[layout.pair_row]
+    least = float(layout.row_work.min(initial=np.inf)) if len(layout.rows) else 1.0
     dearest_slope = max((float(c.slopes[-1]) for c in curves.chords.values()), default=0.0)
-    dearest_way = float(layout.pair_network.max(initial=0.0)) + move_price_ms + (2.0 * step_price_ms * steps.any)
+    dearest_way = float(layout.pair_network.max(initial=0.0)) + move_price_ms / least
+    dearest_way += 2.0 * step_price_ms / least * steps.any
     base = 3.0 * max(dearest_slope + dearest_way, 1.0)
     tiers = np.array([row.tier for row in layout.rows], dtype=np.float64)
     shed = (float(tiers.max(initial=0.0)) + 1.0 - tiers) * base
-    return Costs(move, shed, np.full(len(layout.rows), move_price_ms if layout.previous else 0.0), steps)
+    shed_move = layout.requests(np.full(len(layout.rows), move_price_ms if layout.previous else 0.0))
+    return Costs(move, shed, shed_move, steps)
 
 
 def components_of(layout: Layout, curves: Curves, costs: Costs) -> tuple[Component, ...]:
@@ -158,8 +163,8 @@ def _component(layout: Layout, curves: Curves, given: tuple[Costs, ColumnBounds]
                 chords.slope,
                 shed_price,
                 costs.shed[rows[stays]],
-                network[far] + costs.move[pairs[far]] + steps.price_ms,
-                network[core] - steps.price_ms,
+                network[far] + costs.move[pairs[far]] + steps.price[pairs[far]],
+                network[core] - steps.price[pairs[core]],
             )
         ),
         lower=lower,

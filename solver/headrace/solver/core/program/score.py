@@ -17,7 +17,10 @@ from headrace.solver.core.program.predictions import predict
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Means over the served traffic in ms; `overloaded_rps` is load above capacity, whose queue is not in them."""
+    """Means over the served requests in ms; `overloaded_rps` is load above capacity, whose queue is not in them.
+
+    A request of work w is taken to be w times as long in its engine as the profile says. Load is of work.
+    """
 
     network_ms: float
     engine_ms: float
@@ -33,13 +36,13 @@ class Score:
 
 def score(layout: Layout, plan: Plan) -> Score:
     """Score a plan; of no served traffic the means are 0."""
-    served = float(plan.flow.sum())
+    served = layout.sent_rps(plan.flow)
     over = np.maximum(plan.load - layout.group_capacity, 0.0)
     per = 1.0 / served if served > 0.0 else 0.0
     return Score(
         network_ms=dot(layout.pair_network, plan.flow) * per,
         engine_ms=dot(predict(layout, plan).latency_ms, plan.load) * per,
         served_rps=served,
-        shed_rps=float(plan.shed.sum()),
+        shed_rps=float(layout.requests(plan.shed).sum()),
         overloaded_rps=float(over.sum()),
     )

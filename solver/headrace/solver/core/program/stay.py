@@ -78,7 +78,8 @@ def staying(
     of_engines[usable] = _costs(layout, curves, groups, load[usable], layout.engine_capacity[usable])
     best, even = (_of_groups(layout, curves, f) for f in (flow, stay))
     off_pins = rows_off_pins(layout, stay)
-    by_chance = _by_chance(layout.per_pool(stay), layout.per_pool(flow))
+    grain = layout.per_pool(flow * layout.row_work[layout.pair_row])
+    by_chance = _by_chance(layout.per_pool(stay), layout.per_pool(flow), grain)
     uneven = 0.0
     for component in components:
         members = np.flatnonzero(np.isin(layout.engine_pool, component.pools))
@@ -99,9 +100,12 @@ def staying(
     return Stay(kept, uneven, slow)
 
 
-def _by_chance(stay: Floats, best: Floats) -> npt.NDArray[np.bool_]:
-    """Say of each pool whether its load differs by no more than the noise of the demand it is made of, (G,)."""
-    return np.asarray(np.abs(stay - best) <= SIGMAS * np.sqrt(best / COUNTED_S), dtype=np.bool_)
+def _by_chance(stay: Floats, best: Floats, grain: Floats) -> npt.NDArray[np.bool_]:
+    """Say of each pool whether its load differs by no more than the noise of the demand it is made of, (G,).
+
+    `grain` is the sum of work squared x requests per second: a count of work has that variance a second.
+    """
+    return np.asarray(np.abs(stay - best) <= SIGMAS * np.sqrt(grain / COUNTED_S), dtype=np.bool_)
 
 
 def _of_groups(layout: Layout, curves: Curves, flow: Floats) -> Floats:

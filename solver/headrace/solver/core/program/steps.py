@@ -19,11 +19,20 @@ from headrace.solver.core.program.pins import pins_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """Bounds of each pair, (P,) RPS: what it may gain within the step (inf: any), and what of it is core (0: none)."""
+    """Bounds of each pair, (P,): what it may gain within the step (inf: any), and what of it is core (0: none).
+
+    `price_ms` is what a request pays beyond, `work` (P,) of how many units of work it is one.
+    """
 
     gain: Floats
     core: Floats
     price_ms: float
+    work: Floats
+
+    @property
+    def price(self) -> Floats:
+        """What a unit of work pays beyond its step, (P,) ms."""
+        return self.price_ms / self.work
 
     @property
     def any(self) -> bool:
@@ -34,10 +43,10 @@ class Steps:
         """Give what a flow (P,) costs for going beyond its steps, ms x RPS."""
         if not self.any:
             return 0.0
-        return self.price_ms * float(self.beyond(flow, warm).sum())
+        return self.price_ms * float((self.beyond(flow, warm) / self.work).sum())
 
     def beyond(self, flow: Floats, warm: Floats) -> Floats:
-        """Give how much of each pair's change is beyond its step, (P,) RPS."""
+        """Give how much of each pair's change is beyond its step, (P,)."""
         gained = np.where(np.isfinite(self.gain), flow - warm - self.gain, 0.0)
         return np.maximum(gained, 0.0) + np.maximum(self.core - flow, 0.0)
 
@@ -52,4 +61,4 @@ def steps_of(layout: Layout, max_step: float, price_ms: float) -> Steps:
         served = (layout.demand - layout.row_warm_shed)[layout.pair_row]
         gain = np.where(bounded, max_step * layout.demand[layout.pair_row], np.inf)
         core = np.where(bounded, np.maximum(layout.pair_warm - max_step * served, 0.0), 0.0)
-    return Steps(gain, core, price_ms)
+    return Steps(gain, core, price_ms, layout.row_work[layout.pair_row])

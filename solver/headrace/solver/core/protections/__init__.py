@@ -14,6 +14,7 @@ goes on from the same. An engine whose memory is neutral is left out of it. Prot
 from collections.abc import Callable
 
 from headrace.schemas.weights import EngineMemory, Snapshot
+from headrace.solver.core.inputs.in_work import in_work
 from headrace.solver.core.problem import Problem
 from headrace.solver.core.protections import backlog, cold_ramp, measured_capacity, outlier, probe, trim
 from headrace.solver.core.protections.guarded import Guarded, Moment
@@ -36,6 +37,7 @@ LONGEST_STEP_S = 10.0
 def protect(problem: Problem, previous: Snapshot | None, settings: SolverSettings, now_ms: int) -> Guarded:
     """Give the problem that the policy is to solve, with what changed it and what the next tick must know."""
     elapsed_s = 0.0 if previous is None else (now_ms - previous.commit.tick_ms) / 1000.0
+    problem = in_work(problem, previous)
     moment = Moment(now_ms, min(max(elapsed_s, 0.0), LONGEST_STEP_S))
     known = {engine.engine_id for engine in problem.engines}
     before = () if previous is None else previous.commit.remembered

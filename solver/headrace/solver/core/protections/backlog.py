@@ -33,7 +33,7 @@ def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guard
 
 
 def _withheld_rps(engine: Engine, drain_s: float) -> float:
-    return _backlog(engine) / drain_s if engine.capacity_rps > 0.0 else 0.0
+    return _backlog(engine) * engine.mix.mean / drain_s if engine.capacity_rps > 0.0 else 0.0
 
 
 def _backlog(engine: Engine) -> float:

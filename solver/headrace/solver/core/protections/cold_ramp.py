@@ -66,7 +66,7 @@ def _short_models(problem: Problem, shares: dict[str, float]) -> set[str]:
     demand: dict[str, float] = {}
     capacity: dict[str, float] = {}
     for row in problem.rows:
-        demand[row.route.model] = demand.get(row.route.model, 0.0) + row.demand_rps
+        demand[row.route.model] = demand.get(row.route.model, 0.0) + row.demand_work
     for engine in problem.engines:
         for model in engine.models:
             left = engine.capacity_rps * shares.get(engine.engine_id, 1.0)

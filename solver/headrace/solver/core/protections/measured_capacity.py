@@ -77,7 +77,7 @@ def _remembered(
         share += rate * moment.elapsed_s
     else:
         wall_s = 0.0 if profile is None else _latency_s(profile, 1.0)
-        served = _served_rps(now, (now.signal_ms - since_ms) / MS - wall_s, share * stated)
+        served = _served_rps(now, (now.signal_ms - since_ms) / MS - wall_s, share * stated, engine.mix.grain)
         least = max(settings.measured_capacity_least, share * 0.5**moment.elapsed_s)
         share = max(served / stated, least)
     return replace(
@@ -96,7 +96,7 @@ def _full_since_ms(engine: Engine, now: Throughput, before: EngineMemory) -> int
     return before.full_since_ms if same else now.signal_ms
 
 
-def _served_rps(now: Throughput, full_s: float, believed_rps: float) -> float:
+def _served_rps(now: Throughput, full_s: float, believed_rps: float, grain: float) -> float:
     """Give what an engine that has been full for that long serves: what is believed, or a count that contradicts it."""
     if full_s >= now.window_s:
         rate, seconds = now.window_rps, now.window_s
@@ -104,7 +104,7 @@ def _served_rps(now: Throughput, full_s: float, believed_rps: float) -> float:
         rate, seconds = now.recent_rps, RECENT_S
     else:
         return believed_rps
-    return rate if abs(rate - believed_rps) > SIGMAS * math.sqrt(believed_rps / seconds) else believed_rps
+    return rate if abs(rate - believed_rps) > SIGMAS * math.sqrt(believed_rps * grain / seconds) else believed_rps
 
 
 def _as_profiled(now: Throughput, stated: float, profile: LatencyProfile | None) -> bool:

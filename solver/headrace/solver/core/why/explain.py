@@ -18,7 +18,7 @@ from headrace.solver.core.program.curves import curves_of
 from headrace.solver.core.program.eligibility import exclusion
 from headrace.solver.core.program.layout import Layout
 from headrace.solver.core.tick import Tick
-from headrace.solver.core.why.explain_words import three_sentences
+from headrace.solver.core.why.explain_words import Asked, three_sentences
 from headrace.solver.core.why.explanation import Explanation
 from headrace.solver.core.why.price_terms import (
     binding_constraints,
@@ -76,9 +76,9 @@ def _explain(tick: Tick, row: int, engine: int) -> Explanation:
         route=layout.rows[row].route,
         engine_id=engine_id,
         weight_ppm=next((t.weight_ppm for t in record.targets if t.engine_id == engine_id), 0),
-        demand_rps=float(layout.demand[row]),
+        demand_rps=float(layout.rows[row].demand_rps),
         terms=None,
-        route_marginal_ms=float(plan.prices.row[row]) if plan.prices is not None else None,
+        route_marginal_ms=float(plan.prices.row[row] * layout.row_work[row]) if plan.prices is not None else None,
         utilisation=None,
         excluded=_excluded(layout, row, engine) if pair is None else None,
         binding=binding_constraints(layout, plan, row),
@@ -87,17 +87,20 @@ def _explain(tick: Tick, row: int, engine: int) -> Explanation:
         replica_worth_ms_rps=None,
         shed_ratio=record.shed_ratio,
     )
+    would_serve: dict[str, float] = {}
     if pair is not None:
         group = int(layout.engine_group[engine])
+        would_serve = replica_worth_rps(layout, plan, engine)
         explanation = replace(
             explanation,
             terms=price_terms(layout, plan, settings, curves, (pair, engine)),
             utilisation=float(plan.load[group] / layout.group_capacity[group]),
             replica_worth_ms_rps=replica_worth(layout, plan, curves, engine),
-            replica_worth_rps=replica_worth_rps(layout, plan, engine),
-            price_interval_ms=price_interval(layout, plan, curves, engine),
+            replica_worth_rps=sum(would_serve.values()),
+            price_interval_ms=price_interval(layout, plan, curves, (pair, engine)),
         )
-    return replace(explanation, sentences=three_sentences(explanation, float(layout.demand.sum())))
+    asked = Asked(float(layout.requests(layout.demand).sum()), layout.rows[row].work, would_serve)
+    return replace(explanation, sentences=three_sentences(explanation, asked))
 
 
 def _pair(layout: Layout, row: int, engine: int) -> int | None:

@@ -1,5 +1,8 @@
 """An explanation in three plain sentences: the price, what was rejected, what binds and what would help."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from headrace.solver.core.why.explanation import Alternative, Explanation
 
 CORNER = 0.25
@@ -8,12 +11,28 @@ BEYOND = 1.005
 """A load from which an engine is told to be beyond its wall, not at it."""
 
 
-def three_sentences(e: Explanation, total_rps: float) -> tuple[str, str, str]:
-    """Give the sentences; `total_rps` is the demand of all routes."""
-    return _price(e), _rejected(e), _help(e, total_rps)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What sentences say beside an explanation.
+
+    Attributes:
+        total_rps: the demand of all routes.
+        work: of one of the route's requests.
+        would_serve: of what is shed, what one more replica would serve, RPS by class; without a name where no class
+            is of other work than 1.
+    """
+
+    total_rps: float
+    work: float
+    would_serve: Mapping[str, float]
 
 
-def _price(e: Explanation) -> str:
+def three_sentences(e: Explanation, asked: Asked) -> tuple[str, str, str]:
+    """Give the sentences."""
+    return _price(e, asked.work), _rejected(e), _help(e, asked)
+
+
+def _price(e: Explanation, work: float) -> str:
     where = f"{e.route.cluster} for {e.route.model} ({e.route.request_class})"
     if e.terms is None or e.utilisation is None:
         why = "no reason is known" if e.excluded is None else f"{e.excluded.reason}, {e.excluded.sentence}"
@@ -35,9 +54,13 @@ def _price(e: Explanation) -> str:
         sum_ = f"{sum_}, and a queue that grows: it is sent {e.utilisation * 100:.0f} % of what it can serve"
     if e.weight_ppm == 0:
         against = "" if e.route_marginal_ms is None else f", {t.marginal_ms - e.route_marginal_ms:.0f} ms too dear"
-        return f"{where} sends {e.engine_id} nothing: a first request would cost {sum_}{against}."
+        return f"{where} sends {e.engine_id} nothing: a first request{_of(work)} would cost {sum_}{against}."
     flow = flow_words(e.weight_ppm, e.demand_rps, e.shed_ratio)
-    return f"{where} sends {e.engine_id} {flow}: one more request costs {sum_}."
+    return f"{where} sends {e.engine_id} {flow}: one more request{_of(work)} costs {sum_}."
+
+
+def _of(work: float) -> str:
+    return "" if work == 1.0 else f", of work {work:g},"
 
 
 def flow_words(weight_ppm: int, demand_rps: float, shed_ratio: float) -> str:
@@ -66,17 +89,19 @@ def _way(a: Alternative) -> str:
     return f"{first}{more} in {a.site}, {a.gap_ms:.1f} ms too dear"
 
 
-def _help(e: Explanation, total_rps: float) -> str:
+def _help(e: Explanation, asked: Asked) -> str:
     bound = f"Binding: {'; '.join(e.binding)}" if e.binding else "Nothing is at its bound"
     low, high = e.price_interval_ms or (0.0, None)
     if high is not None and high - low >= CORNER * high:
         corner = f"{e.engine_id} is at a corner of its curve, where its price may be {low:.0f} to {high:.0f} ms"
         bound = f"{bound}; {corner}"
-    if e.replica_worth_ms_rps is None or total_rps <= 0.0:
+    if e.replica_worth_ms_rps is None or asked.total_rps <= 0.0:
         return f"{bound}."
     # The optimum is convex in capacity, so its slope promises no less than a whole replica gives.
-    each = e.replica_worth_ms_rps / total_rps
-    gain = f"one more replica of {e.engine_id} would take up to {each:.1f} ms off the mean of {total_rps:.0f} RPS"
+    each = e.replica_worth_ms_rps / asked.total_rps
+    gain = f"one more replica of {e.engine_id} would take up to {each:.1f} ms off the mean of {asked.total_rps:.0f} RPS"
     if e.replica_worth_rps:
-        gain = f"{gain} and serve {e.replica_worth_rps:.1f} RPS of what is shed"
+        classes = asked.would_serve.items()
+        served = " and ".join(f"{rps:.1f} RPS ({name})".removesuffix(" ()") for name, rps in classes)
+        gain = f"{gain} and serve {served} of what is shed"
     return f"{bound}; {gain}."

@@ -4,6 +4,9 @@ congestion = min(pool price, dearest slope) - engine latency     what one more r
 scarcity   = max(pool price - dearest slope, 0)                  above 0 only where the engine is full
 gap        = network + pool price + move - route dual            reduced cost: the exact break-even
 worth      = capacity of a replica x sum of width max(0, pool price - slope)        dual of the capacity bounds
+
+A plan's prices are of work; what is told here is of a request of the route: of work w, it is w times as long in an
+engine, and adds w times as much to the others'.
 """
 
 from collections.abc import Iterator
@@ -49,13 +52,14 @@ def price_terms(
         if load[0] <= 0.0:
             price = max(price, float(chords.slopes[0]))
     on_curve = price if plan.prices is None else min(price, float(chords.slopes[-1]))
-    network = float(layout.pair_network[pair])
+    work = float(layout.row_work[layout.pair_row[pair]])
+    network, price = float(layout.pair_network[pair]) * work, price * work
     move = _move(layout, plan, settings, pair, network + price)
     return PriceTerms(
         network_ms=network,
-        engine_ms=latency,
-        congestion_ms=on_curve - latency,
-        scarcity_ms=price - on_curve,
+        engine_ms=latency * work,
+        congestion_ms=(on_curve - latency) * work,
+        scarcity_ms=price - on_curve * work,
         move_ms=move,
         marginal_ms=network + price + move,
     )
@@ -71,7 +75,7 @@ def _move(layout: Layout, plan: Plan, settings: SolverSettings, pair: int, unmov
     if plan.flow[pair] > SOME_RPS:
         # All that was here may stay at no price, what came anew paid it, and in between it is a rent of the old share.
         # Where the route stays though a better answer is known, the way may be dearer than the dual; nothing moves.
-        return max(float(plan.prices.row[row]) - unmoved_ms, 0.0)
+        return max(float(plan.prices.row[row] * layout.row_work[row]) - unmoved_ms, 0.0)
     return settings.move_price_ms if _warm(layout, row) else 0.0
 
 
@@ -87,9 +91,9 @@ def rejected_alternatives(
         return ()
     pairs = np.arange(int(layout.row_start[row]), int(layout.row_start[row + 1]), dtype=np.int64)
     move = settings.move_price_ms if _warm(layout, row) and layout.demand[row] > 0.0 else 0.0
-    gap: Floats = (
-        layout.pair_network[pairs] + plan.prices.pool[layout.pair_pool[pairs]] + move - float(plan.prices.row[row])
-    )
+    work = float(layout.row_work[row])
+    way = (layout.pair_network[pairs] + plan.prices.pool[layout.pair_pool[pairs]]) * work
+    gap: Floats = way + move - float(plan.prices.row[row]) * work
     open_ = [int(i) for i in np.argsort(gap, kind="stable") if plan.flow[pairs[i]] <= SOME_RPS and int(pairs[i]) != but]
     found: list[Alternative] = []
     for i in open_[:MAX_ALTERNATIVES]:
@@ -109,13 +113,14 @@ def binding_constraints(layout: Layout, plan: Plan, row: int) -> tuple[str, ...]
         load, capacity = float(plan.load[members].sum()), float(layout.pool_capacity[g])
         if load >= capacity * FULL:
             names = ", ".join(layout.engines[e].engine_id for e in layout.pools[g].engines[:3])
-            said.append(f"{names} is full at {capacity:.1f} RPS")
+            said.append(f"{names} is full at {capacity:.1f} RPS{'' if plain(layout) else ' of work 1'}")
         kept = float(warm[pair])
         if plan.prices is not None and kept > SOME_RPS and abs(float(plan.flow[pair]) - kept) <= 1e-6 * kept:
             said.append(f"what was at {layout.pools[g].site} stays there, warm")
     said.extend(_pins(layout, plan, row))
     if plan.shed[row] > SOME_RPS:
-        said.append(f"{plan.shed[row]:.1f} RPS of the route are shed: all its engines are full")
+        shed_rps = plan.shed[row] / layout.row_work[row]
+        said.append(f"{shed_rps:.1f} RPS of the route are shed: all its engines are full")
     return tuple(said)
 
 
@@ -131,7 +136,8 @@ def _pins(layout: Layout, plan: Plan, row: int) -> Iterator[str]:
         if plan.prices is None or not (at_least or at_most) or demand <= 0.0:
             yield words
             continue
-        dearer = float(layout.pair_network[pair] + plan.prices.pool[layout.pair_pool[pair]] - plan.prices.row[row])
+        price = layout.pair_network[pair] + plan.prices.pool[layout.pair_pool[pair]] - plan.prices.row[row]
+        dearer = float(price * layout.row_work[row])
         more = "dearer" if dearer > 0.0 else "cheaper"
         yield f"{words} (a request there is {abs(dearer):.1f} ms {more} than the route's next best)"
 
@@ -147,24 +153,48 @@ def replica_worth(layout: Layout, plan: Plan, curves: Curves, engine: int) -> fl
     return per_rps * spec.capacity_rps_per_replica * spec.factor
 
 
-def replica_worth_rps(layout: Layout, plan: Plan, engine: int) -> float:
-    """Give how much of what routes to an engine's pool shed one more replica of it would serve, RPS, at least."""
+def replica_worth_rps(layout: Layout, plan: Plan, engine: int) -> dict[str, float]:
+    """Give how much of what routes to an engine's pool shed one more replica of it would serve, RPS by class, at least.
+
+    The most important tiers first, and of one tier those of the most work: fewer requests than by any other order.
+    """
     rows = np.unique(layout.pair_row[layout.pair_pool == layout.engine_pool[engine]])
     spec = layout.engines[engine]
-    return min(spec.capacity_rps_per_replica * spec.factor, float(plan.shed[rows].sum()))
+    room = spec.capacity_rps_per_replica * spec.factor
+    if plain(layout):
+        return {"": min(room, float(plan.shed[rows].sum()))}
+    served: dict[str, float] = {}
+    short = [(layout.rows[i].tier, -layout.rows[i].work, i) for i in map(int, rows)]
+    for _, _, i in sorted(short):
+        taken, row = min(room, float(plan.shed[i])), layout.rows[i]
+        if taken > 0.0:
+            served[row.route.request_class] = served.get(row.route.request_class, 0.0) + taken / row.work
+        room -= taken
+    return served
 
 
-def price_interval(layout: Layout, plan: Plan, curves: Curves, engine: int) -> tuple[float, float | None] | None:
+def plain(layout: Layout) -> bool:
+    """Say whether every request is of work 1, so that nobody need be told of work."""
+    return bool((layout.row_work == 1.0).all())
+
+
+def price_interval(
+    layout: Layout, plan: Plan, curves: Curves, at: tuple[int, int]
+) -> tuple[float, float | None] | None:
     """Give the slopes of an engine's curve just below and just above its load, ms; None above where it is full.
+
+    `at` is (pair, engine): they are of a request of the pair's route.
 
     Any price between them is one at which it would be loaded just so: the dual is one of them. Where the weights stand
     though another answer is known, prices are that answer's, at loads that are not these: None.
     """
     if plan.prices is None or plan.answer is not None:
         return None
-    group = int(layout.engine_group[engine])
+    pair, engine = at
+    work, group = float(layout.row_work[layout.pair_row[pair]]), int(layout.engine_group[engine])
     chords = curves.chords[layout.group_profile[group]]
     used = float(plan.load[group] / layout.group_capacity[group])
     below = max(int(np.searchsorted(chords.knots, used - AT_KNOT)) - 1, 0)
     above = int(np.searchsorted(chords.knots, used + AT_KNOT, side="right")) - 1
-    return float(chords.slopes[below]), float(chords.slopes[above]) if above < len(chords.slopes) else None
+    higher = float(chords.slopes[above]) * work if above < len(chords.slopes) else None
+    return float(chords.slopes[below]) * work, higher

@@ -1,6 +1,6 @@
 """Numbers are of the unit that they should be: nothing is a thousand times too large or too small."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import median
 
 from headrace.infra.doctor.core.contract import Finding, fault
@@ -11,6 +11,7 @@ from headrace.schemas.fleet import EngineSpec, LatencyProfile
 from headrace.schemas.signals import Metric
 from headrace.schemas.state import EngineState, LatencyState
 from headrace.solver.core.inputs.state_view import StateView
+from headrace.solver.settings import ClassSettings
 from headrace.streams.core.mapping.reading import Field
 from headrace.streams.core.trial.advice import PLAUSIBLE_S
 
@@ -40,7 +41,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:  # noqa: ARG001 -
     for profile in view.profiles.values():
         yield from _profile(profile)
     yield from _round_trips(picture, view)
-    yield from _demand(view)
+    yield from _demand(view, picture.setup.solver.classes)
 
 
 def _latencies(picture: Picture, state: EngineState, profile: LatencyProfile | None) -> Iterator[Finding]:
@@ -149,7 +150,7 @@ def _round_trips(picture: Picture, view: StateView) -> Iterator[Finding]:
             )
 
 
-def _demand(view: StateView) -> Iterator[Finding]:
+def _demand(view: StateView, classes: Mapping[str, ClassSettings]) -> Iterator[Finding]:
     capacity = 0.0
     for spec in view.specs.values():
         profile = view.profiles.get(spec.profile_id.encode())
@@ -157,8 +158,8 @@ def _demand(view: StateView) -> Iterator[Finding]:
         state = view.engines.get(spec.key)
         capacity += each * ((state.replicas_ready if state is not None else None) or 1)
     for asked in view.demands.values():
-        rps = asked.smoothed_rps
-        if rps is not None and capacity > 0.0 and rps > FAR * capacity:
+        rps, work = asked.smoothed_rps, classes[asked.request_class].work if asked.request_class in classes else 1.0
+        if rps is not None and capacity > 0.0 and rps * work > FAR * capacity:
             yield fault(
                 str(asked.route),
                 f"demand of {asked.route} is {rps:g} RPS; the whole fleet serves {capacity:g}",
