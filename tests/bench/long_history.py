@@ -4,14 +4,17 @@
     demand    ServeGen's rates of each model, ten minutes a window, split over the regions; a record a second and route
     network   the round trips of AWS, a probe of each link every five seconds
 
-What an engine tells is drawn for TILE_S seconds and told again after that, with its own times: a day is written in the
-time that a day takes to write, not to draw. Seeded.
+What an engine tells is drawn for TILE_S seconds and told again after that, with its own times. The engines' records
+are put together as bytes, a partition in a process of its own: a day of them is 86 million. Seeded.
 """
 
 import csv
 import gzip
 import io
+import zlib
 from collections.abc import Iterator
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +24,8 @@ from headrace.infra.fleet.curves import h100_curve
 from headrace.infra.fleet.scenario import profile_of
 from headrace.infra.fleet.tables import rows
 from headrace.replay.core.history import Span
+from headrace.replay.sources.container import COMPRESSION_LEVEL, SYNC_BYTES, ContainerWriter
+from headrace.replay.sources.container_end import MARKER
 from headrace.replay.sources.manifest import Manifest, Part, write_manifest
 from headrace.replay.sources.writers import Writers
 from headrace.schemas.codec import encode
@@ -65,6 +70,11 @@ LATE_MS = 50
 TOPICS = TopicSettings()
 TABLE = topic_table(TOPICS)
 PROFILE = profile_of(h100_curve(), REPLICA_RPS)
+PROCESSES = 2
+Told = tuple[bytes, int, list[tuple[bytes, bytes]]]
+"""An engine's key, its phase in a second, and what comes before and after the times of each value."""
+_SOMETHING = b"\x02"
+"""Branch 1 of a union."""
 
 
 def write_history(folder: Path, engines: int, seconds: int) -> int:
@@ -77,11 +87,13 @@ def write_history(folder: Path, engines: int, seconds: int) -> int:
     for role, records in (
         (PROFILES, (r for r in known if not isinstance(r, EngineSpec))),
         (FLEET, (r for r in known if isinstance(r, EngineSpec))),
-        (SIGNALS_ENGINE, _engines(engines, models, seconds, rng)),
         (SIGNALS_DEMAND, _demand(engines, models, rates, seconds, rng)),
         (SIGNALS_NETWORK, _probes(seconds)),
     ):
         parts += _write(folder, role, records)
+    told = _told(engines, models, min(seconds, TILE_S), rng)
+    with get_context("spawn").Pool(PROCESSES) as pool:
+        parts += pool.map(partial(_write_engines, folder, seconds), told.items(), chunksize=1)
     span = Span(T0, T0 + 1000 * seconds)
     write_manifest(folder, Manifest(span, 0, TOPICS, tuple(parts)))
     return engines * seconds
@@ -116,31 +128,51 @@ def _rates() -> tuple[list[str], dict[str, list[float]]]:
     return list(day), {model: [rate / (sum(rates) / len(rates)) for rate in rates] for model, rates in day.items()}
 
 
-def _engines(
-    engines: int, models: list[str], seconds: int, rng: np.random.Generator
-) -> Iterator[tuple[int, bytes, bytes]]:
+def _told(engines: int, models: list[str], seconds: int, rng: np.random.Generator) -> dict[int, "list[Told]"]:
+    """Draw what each engine tells, by its partition: its key, its phase, and a value a second without its times."""
     status = EngineStatus(Health.HEALTHY, REPLICAS, REPLICAS, REPLICAS, 30.0, 2.0, 0.5)
-    phase = rng.integers(0, 1000, engines).tolist()
-    tile: list[list[tuple[bytes, bytes, int]]] = []
-    for second in range(seconds):
-        if len(tile) <= second % TILE_S and len(tile) < TILE_S:
-            told: list[tuple[bytes, bytes, int]] = []
-            for n in range(engines):
-                load = float(np.clip(rng.normal(LOAD, 0.1), 0.05, 1.0))
-                ttft = float(np.interp(load, PROFILE.load_knots, PROFILE.ttft_s))
-                tbot = float(np.interp(load, PROFILE.load_knots, PROFILE.tbot_s))
-                spec, start = _spec(n, models), T0 + 1000 * second + phase[n]
-                count = int(rng.poisson(load * REPLICAS * REPLICA_RPS))
-                means = ((Metric.TTFT, ttft), (Metric.TBOT, tbot), (Metric.E2E, ttft + PROFILE.output_tokens * tbot))
-                said = tuple(_distribution(spec.models[0], metric, mean, count, rng) for metric, mean in means)
-                signal = EngineSignals(spec.engine_id, "exporter", Vantage.ENGINE, start, start + 1000, said, status)
-                value = encode(signal)
-                told.append((signal.key, value, value.index(_long(start) + _long(start + 1000))))
-            tile.append(told)
-        for n, (key, value, at) in enumerate(tile[second % TILE_S]):
-            start = T0 + 1000 * second + phase[n]
-            times = _long(start) + _long(start + 1000)
-            yield start + 1000 + LATE_MS, key, value[:at] + times + value[at + len(times) :]
+    topic, told = TABLE[SIGNALS_ENGINE], dict[int, list[Told]]()
+    for n, phase in enumerate(rng.integers(0, 1000, engines).tolist()):
+        spec, values = _spec(n, models), list[tuple[bytes, bytes]]()
+        for _ in range(seconds):
+            load = float(np.clip(rng.normal(LOAD, 0.1), 0.05, 1.0))
+            ttft = float(np.interp(load, PROFILE.load_knots, PROFILE.ttft_s))
+            tbot = float(np.interp(load, PROFILE.load_knots, PROFILE.tbot_s))
+            count = int(rng.poisson(load * REPLICAS * REPLICA_RPS))
+            means = ((Metric.TTFT, ttft), (Metric.TBOT, tbot), (Metric.E2E, ttft + PROFILE.output_tokens * tbot))
+            said = tuple(_distribution(spec.models[0], metric, mean, count, rng) for metric, mean in means)
+            signal = EngineSignals(spec.engine_id, "exporter", Vantage.ENGINE, T0, T0 + 1000, said, status)
+            before, after = encode(signal).split(_long(T0) + _long(T0 + 1000))
+            values.append((before, after))
+        told.setdefault(partition_of(signal.key, topic.partitions), []).append((signal.key, phase, values))
+    return {number: sorted(each, key=lambda told: told[1]) for number, each in sorted(told.items())}
+
+
+def _write_engines(folder: Path, seconds: int, partition: "tuple[int, list[Told]]") -> Part:
+    """Write one partition of the engines' signals: the blocks that `ContainerWriter` would make of them."""
+    number, told = partition
+    topic, offset = TABLE[SIGNALS_ENGINE], 0
+    path = folder / SIGNALS_ENGINE / f"{number}.avro"
+    ContainerWriter(path, (topic.name, number)).close()
+    marker = path.read_bytes()[-MARKER:]
+    phase = np.array([each[1] for each in told])
+    keys = [_bytes(key) for key, _, _ in told]
+    values = [[(_SOMETHING + _long(len(a) + len(b) + 12) + a, b + b"\0") for a, b in each] for _, _, each in told]
+    with path.open("ab") as file:
+        block, size, count = list[bytes](), 0, 0
+        for second in range(seconds):
+            start = T0 + 1000 * second + phase
+            times, stamps = _longs(start, start + 1000), _longs(start + 1000 + LATE_MS)
+            for key, value, time, stamp in zip(keys, values, times, stamps, strict=True):
+                before, after = value[second % TILE_S]
+                block += (_long(offset), stamp, key, before, time, after)
+                size += len(before) + len(after) + 32
+                offset, count = offset + 1, count + 1
+            if size >= SYNC_BYTES or second == seconds - 1:
+                packed = zlib.compress(b"".join(block), COMPRESSION_LEVEL, -zlib.MAX_WBITS)
+                file.write(b"".join((_long(count), _long(len(packed)), packed, marker)))
+                block, size, count = [], 0, 0
+    return Part(SIGNALS_ENGINE, number, f"{SIGNALS_ENGINE}/{number}.avro", offset, 0, offset)
 
 
 def _distribution(model: str, metric: Metric, mean_s: float, count: int, rng: np.random.Generator) -> Distribution:
@@ -188,3 +220,16 @@ def _long(value: int) -> bytes:
         left >>= 7
     out.write(bytes([left]))
     return out.getvalue()
+
+
+def _longs(*columns: "Ints") -> list[bytes]:
+    """Give instants as Avro writes them, six bytes each; those of a row beside each other."""
+    left = np.stack(columns, axis=1)[:, :, None] << 1 >> np.arange(0, 42, 7)
+    left = left & 0x7F | np.where(np.arange(6) < 5, 0x80, 0)
+    whole, width = left.astype(np.uint8).tobytes(), 6 * len(columns)
+    return [whole[at : at + width] for at in range(0, len(whole), width)]
+
+
+def _bytes(value: bytes) -> bytes:
+    """Give bytes that may be null as Avro writes them."""
+    return _SOMETHING + _long(len(value)) + value
