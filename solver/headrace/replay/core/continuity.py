@@ -54,12 +54,16 @@ class Continuity:
             return batch
         offset, at_ms = batch.offset, batch.timestamp_ms
         first = offset[0] if self._last is None else self._last + 1
-        newest_ms = at_ms[0] if self._newest_ms is None else self._newest_ms
-        plain = np.array_equal(offset, np.arange(first, first + len(batch)))
-        if plain and at_ms[0] >= newest_ms and (np.diff(at_ms) >= 0).all():
-            self._last, self._newest_ms = int(offset[-1]), int(at_ms[-1])
-            return batch
-        return batch.only(np.array([self._is_new(*each) for each in zip(offset.tolist(), at_ms.tolist(), strict=True)]))
+        if not np.array_equal(offset, np.arange(first, first + len(batch))):
+            told = zip(offset.tolist(), at_ms.tolist(), strict=True)
+            return batch.only(np.array([self._is_new(*each) for each in told]))
+        known_ms = at_ms[0] if self._newest_ms is None else self._newest_ms
+        newest_ms = np.maximum.accumulate(np.concatenate(([known_ms], at_ms)))
+        back = np.flatnonzero(at_ms < newest_ms[:-1])
+        if len(back):
+            self._note_back(len(back), int(offset[back[0]]), int(newest_ms[back[0]] - at_ms[back[0]]))
+        self._last, self._newest_ms = int(offset[-1]), int(newest_ms[-1])
+        return batch
 
     def findings(self) -> tuple[Finding, ...]:
         """Give what was found so far."""
@@ -77,8 +81,10 @@ class Continuity:
                 why = "superseded records were compacted away" if self._compacted else "records are lost"
                 self._holes.add(missing, f"offsets {self._last + 1} to {offset - 1} are missing: {why}")
         if self._newest_ms is not None and timestamp_ms < self._newest_ms:
-            step_ms = self._newest_ms - timestamp_ms
-            self._back.add(1, f"at offset {offset} time steps back by {step_ms} ms; the order of offsets stands")
+            self._note_back(1, offset, self._newest_ms - timestamp_ms)
         self._last = offset
-        self._newest_ms = max(timestamp_ms, self._newest_ms or timestamp_ms)
+        self._newest_ms = timestamp_ms if self._newest_ms is None else max(timestamp_ms, self._newest_ms)
         return True
+
+    def _note_back(self, count: int, offset: int, step_ms: int) -> None:
+        self._back.add(count, f"at offset {offset} time steps back by {step_ms} ms; the order of offsets stands")

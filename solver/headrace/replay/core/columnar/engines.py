@@ -16,6 +16,7 @@ from headrace.replay.core.columnar.batch import Batch, batch_of
 from headrace.replay.core.columnar.cursor import Ints
 from headrace.replay.core.columnar.rows import Rows
 from headrace.replay.core.columnar.signals import Columns, heads_of, read_columns
+from headrace.replay.core.columnar.state_columns import StateColumns
 from headrace.replay.core.history import Finding
 from headrace.replay.core.refold import Refold
 from headrace.schemas.check_state import State
@@ -78,12 +79,15 @@ class ColumnarEngines:
 
     def told(self) -> Mapping[bytes, State]:
         """Give the states that changed since the last time, without panes and percentiles."""
-        keys = {e: key for key, e in self._row.items() if e in self._touched}
-        told: dict[bytes, State] = dict(self._rows.states(keys, self._models))
+        columns, live = self.told_columns()
+        return {**(dict(columns.states()) if columns else {}), **live}
+
+    def told_columns(self) -> tuple[StateColumns | None, Mapping[bytes, State]]:
+        """Give the same, the regular engines' as columns; None where there are none."""
+        columns = self._rows.told(sorted(self._touched), self._models) if self._touched else None
         self._touched.clear()
-        for key, state in self._live.told().items():
-            told[key] = without_percentiles(cast("EngineState", state))
-        return told
+        live = self._live.told().items()
+        return columns, {key: without_percentiles(cast("EngineState", state)) for key, state in live}
 
     def forget(self, key: bytes) -> None:
         """Drop an engine."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from headrace.replay.core.columnar.batch import Batch
-from headrace.replay.core.columnar.cursor import PADDING, Cursor, Ints
+from headrace.replay.core.columnar.cursor import PADDING, Cursor, Ints, spans_of
 from headrace.replay.core.history import Place
 from headrace.schemas.raw import RawRecord
 
@@ -32,13 +32,15 @@ def read_block(place: Place, data: bytes, count: int, read_one: ReadOne) -> Batc
     Raises:
         ValueError: it does not end where its last record ends; others, where `read_one` does.
     """
-    whole, at, size = data + bytes(PADDING), 0, len(data)
-    begin: list[int] = []
-    keys: list[bytes | None] = []
-    start: list[int] = []
-    end: list[int] = []
+    whole, size = data + bytes(PADDING), len(data)
+    first, key, value, stopped = _alike(whole, size, count)
+    begin: list[int] = first.tolist()
+    start: list[int] = (value + 3).tolist()
+    end: list[int] = stopped.tolist()
+    keys: list[bytes | None] = [whole[a:b] for a, b in zip(key.tolist(), value.tolist(), strict=True)]
     odd: dict[int, RawRecord] = {}
-    for n in range(count):
+    at = end[-1] + 1 if end else 0
+    for n in range(len(begin), count):
         begin.append(at)
         head = _HEAD.match(whole, at)
         key_at = at if head is None else head.end()
@@ -59,6 +61,35 @@ def read_block(place: Place, data: bytes, count: int, read_one: ReadOne) -> Batc
     if at != size:
         raise ValueError(f"a block of {size} bytes ends at {at}")
     return _batch(place, data, np.array(begin, dtype=np.int64), (keys, start, end), odd)
+
+
+def _alike(whole: bytes, size: int, count: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Give where records, their keys, their values' unions and their values' ends lie, (n,) each.
+
+    Of those before the first that is odd, or whose offset or time is of another length than the first record's.
+    """
+    head = _HEAD.match(whole)
+    if head is None or not count:
+        none = np.zeros(0, dtype=np.int64)
+        return none, none, none, none
+    begin, value, at, long = list[int](), list[int](), 0, head.end()
+    # Where a record lies is known from the one before alone; what it looks like is seen of all at once, below.
+    while len(begin) < count and at < size:
+        begin.append(at)
+        at = min(at + long, size)
+        at = min(at + (whole[at - 1] >> 1), size)
+        value.append(at)
+        at += 4 + ((whole[at + 1] & 0x7F | whole[at + 2] << 7) >> 1)
+    first, value_at = np.array(begin), np.array(value)
+    buffer, heads = np.frombuffer(whole, dtype=np.uint8), spans_of(whole, long)[first]
+    low, high = buffer[value_at + 1].astype(np.int64), buffer[value_at + 2].astype(np.int64)
+    stop = value_at + 3 + ((low & 0x7F | high << 7) >> 1)
+    good = ((heads[:, :-2] < _MORE) == (heads[:1, :-2] < _MORE)).all(axis=1)
+    good &= (heads[:, -2] == _SOMETHING) & (heads[:, -1] < _MORE) & (buffer[value_at] == _SOMETHING)
+    good &= (low >= _MORE) & (high < _MORE) & (stop < size)
+    good &= buffer[np.minimum(stop, size)] == 0
+    kept = len(good) if good.all() else int(good.argmin())
+    return first[:kept], first[:kept] + long, value_at[:kept], stop[:kept]
 
 
 def _batch(

@@ -1,19 +1,18 @@
 """All that a state says of a regular engine, by row: its window, its last status, and how far it was read."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 
 import numpy as np
 
 from headrace.replay.core.columnar.cursor import Floats, Ints, Marks
 from headrace.replay.core.columnar.signals import HEALTHS, METRICS, Columns
+from headrace.replay.core.columnar.state_columns import StateColumns
 from headrace.replay.core.columnar.windows import NOWHERE, Windows
 from headrace.schemas.signals import EngineStatus, Metric
-from headrace.schemas.state import EngineState, Invalid, LatencyState
 from headrace.streams.core.completions import COVERED, RECENT_MS
 from headrace.streams.core.engine import EngineAccumulator
 from headrace.streams.core.engine_pane import EnginePane
-from headrace.streams.core.engine_telling import STATUS_HELD
 from headrace.streams.core.series import Entry
 from headrace.streams.core.smoothing import Smoothed
 from headrace.streams.settings import StreamsSettings
@@ -74,33 +73,49 @@ class Rows:
         self._numbers[with_status, 3:] = columns.gauges[:, said].T
         windows.close(e)
 
-    def states(self, keys: Mapping[int, bytes], models: list[bytes]) -> Iterator[tuple[bytes, EngineState]]:
-        """Give the states of rows, by key."""
-        if not keys:
-            return
-        e = np.array(sorted(keys), dtype=np.int64)
-        w = self.windows
+    def told(self, rows: Sequence[int], models: list[bytes]) -> StateColumns:
+        """Give the states of rows, at least one, as columns."""
+        ordered = sorted(rows)
+        e = np.array(ordered, dtype=np.int64)
+        w, grid = self.windows, self.windows.grid
         slots, held = w.ordered(e)
-        rows = e[:, None]
-        covered = np.where(held, w.cover_to[rows, slots] - w.cover_from[rows, slots], 0)
-        count, sum_s = np.zeros((len(e), w.series), dtype=np.int64), np.zeros((len(e), w.series))
-        for pane in range(w.grid.count):
-            some = held[:, pane][:, None]
-            count += np.where(some, w.count[e, : w.series, slots[:, pane]], 0)
-            sum_s += np.where(some, w.sum_s[e, : w.series, slots[:, pane]], 0.0)
-        values, there = w.smoothed(e)
-        finished = self._finished(e, slots, held, covered)
-        order = _order(models, w.series)
-        told = zip(
-            w.known[e, : w.series].tolist(),
-            count.tolist(),
-            sum_s.tolist(),
-            values.tolist(),
-            there.tolist(),
-            strict=True,
+        covered = np.where(held, w.cover_to[e[:, None], slots] - w.cover_from[e[:, None], slots], 0)
+        covered_ms, watermark = covered.sum(axis=1), w.watermark_ms[e]
+        window_ms = watermark - (-(-watermark // grid.pane_ms) - grid.count) * grid.pane_ms
+        coverage = covered_ms / window_ms
+        names = [(models[s // len(METRICS)].decode(), METRICS[s % len(METRICS)]) for s in range(w.series)]
+        order = np.array(sorted(range(w.series), key=names.__getitem__), dtype=np.int64)
+        known = w.known[e][:, order]
+        row, place = np.nonzero(known)
+        series = order[place]
+        count, sum_s = w.summed(e, row, series, (slots, held))
+        with np.errstate(invalid="ignore"):
+            mean_s = sum_s / np.where(count > 0, count, np.nan)
+        value, at_ms = w.smoothed(e)
+        smoothed_s = np.where(at_ms[row, series] == NOWHERE, np.nan, value[row, series])
+        status_end_ms = self._status_end_ms[e]
+        return StateColumns(
+            keys=tuple(self.key[each] for each in ordered),
+            names=tuple(names),
+            as_of_ms=watermark // grid.pane_ms * grid.pane_ms,
+            last_signal_ms=watermark,
+            signal_timestamp_ms=self._times[e],
+            health=self._health[e],
+            numbers=self._numbers[e],
+            coverage=coverage,
+            is_held=(status_end_ms >= 0) & (status_end_ms < watermark),
+            is_low=coverage < self.settings.min_coverage,
+            late=self._late[e],
+            applied_offset=self.applied[e],
+            period_ms=w.period_ms[e],
+            covered_ms=covered_ms,
+            finished_rps=self._finished(e, slots, held, covered),
+            series_of=known.sum(axis=1),
+            series=series,
+            count=count,
+            mean_s=mean_s,
+            smoothed_s=smoothed_s,
         )
-        latencies = [tuple(_latencies(order, *each)) for each in told]
-        yield from self._states(e, [keys[row] for row in e.tolist()], latencies, covered.sum(axis=1), finished)
 
     def holds(self, accumulator: EngineAccumulator, models: list[bytes]) -> bool:
         """Say whether an accumulator can be a row: nothing in it that the arrays have no place for."""
@@ -187,8 +202,8 @@ class Rows:
         self._health[e], self._late[e] = 0, 0
         self._numbers[e] = np.nan
 
-    def _finished(self, e: Ints, slots: Ints, there: Marks, covered: Ints) -> list[float | None]:
-        """Give finished requests per second, as `headrace.streams.core.completions` says."""
+    def _finished(self, e: Ints, slots: Ints, there: Marks, covered: Ints) -> Floats:
+        """Give finished requests per second, as `headrace.streams.core.completions` says; NaN where it says nothing."""
         w, grid = self.windows, self.windows.grid
         watermark, period = w.watermark_ms[e], w.period_ms[e]
         newest = -(-watermark // grid.pane_ms) - 1
@@ -198,93 +213,20 @@ class Rows:
         start = first * grid.pane_ms
         whole = (np.where(recent, covered, 0).sum(axis=1) >= COVERED * (watermark - start)) & (period > 0)
         periods = (watermark - start - 1) // np.maximum(period, 1) + 1
-        found: list[float | None] = [None] * len(e)
+        found = np.full(len(e), np.nan)
         for metric in (Metric.TTFT, Metric.E2E):
-            series = np.array([s for s in range(w.series) if METRICS[s % len(METRICS)] is metric], dtype=np.int64)
-            has = w.known[e][:, series].any(axis=1) & whole
-            counts = np.where(
-                recent[:, None, :], w.count[e[:, None, None], series[None, :, None], slots[:, None, :]], 0
-            )
-            total = counts.sum(axis=(1, 2))
-            for n in np.flatnonzero(has).tolist():
-                found[n] = int(total[n]) * 1000 / (int(periods[n]) * int(period[n]))
+            total, has = np.zeros(len(e), dtype=np.int64), np.zeros(len(e), dtype=np.bool_)
+            for s in range(METRICS.index(metric), w.series, len(METRICS)):
+                row = np.flatnonzero(w.known[e, s])
+                counts = w.count[e[row][:, None], s, slots[row]]
+                total[row] += np.where(recent[row], counts, 0).sum(axis=1)
+                has[row] = True
+            has &= whole
+            found[has] = total[has] * 1000 / (periods[has] * period[has])
         return found
 
     def _status(self, e: int) -> EngineStatus:
-        desired, ready, reporting, running, waiting, used = map(_measured, self._numbers[e].tolist())
+        told = [None if math.isnan(value) else value for value in self._numbers[e].tolist()]
+        desired, ready, reporting, running, waiting, used = told
         whole = [None if value is None else int(value) for value in (desired, ready, reporting)]
         return EngineStatus(HEALTHS[int(self._health[e])], whole[0], whole[1], whole[2], running, waiting, used)
-
-    def _states(
-        self,
-        e: Ints,
-        keys: list[bytes],
-        latencies: list[tuple[LatencyState, ...]],
-        covered: Ints,
-        finished_rps: list[float | None],
-    ) -> Iterator[tuple[bytes, EngineState]]:
-        w, grid, least = self.windows, self.windows.grid, self.settings.min_coverage
-        numbers: list[list[float]] = self._numbers[e].tolist()
-        healths: list[int] = self._health[e].tolist()
-        ends, times = self._status_end_ms[e].tolist(), self._times[e].tolist()
-        places = zip(
-            ends, times, self._late[e].tolist(), self.applied[e].tolist(), w.period_ms[e].tolist(), strict=True
-        )
-        told = zip(keys, w.watermark_ms[e].tolist(), healths, numbers, places, strict=True)
-        windows = zip(latencies, covered.tolist(), finished_rps, strict=True)
-        for (key, watermark, health, said, place), (latency, covered_ms, finished) in zip(told, windows, strict=True):
-            status_end_ms, timestamp_ms, late, applied, period_ms = place
-            coverage = covered_ms / grid.window_ms(watermark)
-            state = EngineState(
-                engine_id=key.decode(),
-                as_of_ms=grid.as_of_ms(watermark),
-                last_signal_ms=watermark,
-                signal_timestamp_ms=timestamp_ms,
-                health=HEALTHS[health],
-                replicas_desired=_whole(said[0]),
-                replicas_ready=_whole(said[1]),
-                replicas_reporting=_whole(said[2]),
-                running=_measured(said[3]),
-                waiting=_measured(said[4]),
-                kv_usage=_measured(said[5]),
-                latencies=latency,
-                coverage=coverage,
-                filled=(STATUS_HELD,) if 0 <= status_end_ms < watermark else (),
-                invalid=Invalid.LOW_COVERAGE if coverage < least else Invalid.NO,
-                late=late,
-                applied_offset=applied,
-                panes=b"",
-                period_ms=period_ms,
-                covered_ms=covered_ms,
-                finished_rps=finished,
-            )
-            yield key, state
-
-
-def _whole(value: float) -> int | None:
-    return None if math.isnan(value) else int(value)
-
-
-def _measured(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _order(models: list[bytes], series: int) -> list[tuple[int, str, Metric]]:
-    """Give series in the order of a state: by model, then metric."""
-    named = [(s, models[s // len(METRICS)].decode(), METRICS[s % len(METRICS)]) for s in range(series)]
-    return sorted(named, key=lambda each: (each[1], each[2]))
-
-
-def _latencies(
-    order: list[tuple[int, str, Metric]],
-    known: list[bool],
-    counts: list[int],
-    sums: list[float],
-    smoothed: list[float],
-    there: list[bool],
-) -> Iterator[LatencyState]:
-    for s, model, metric in order:
-        if known[s]:
-            count = counts[s]
-            mean = sums[s] / count if count else None
-            yield LatencyState(model, metric, count, mean, smoothed[s] if there[s] else None, None, None, None)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.replay.core.columnar.batch import Batch
-from headrace.replay.core.columnar.cursor import Cursor, Floats, Ints, Marks
+from headrace.replay.core.columnar.cursor import Cursor, Floats, Ints, Marks, spans_of
 from headrace.schemas.avro_schemas import fingerprint, raw_schema, released
 from headrace.schemas.check_series import MAX_AHEAD_MS
 from headrace.schemas.check_signals import (
@@ -81,7 +81,7 @@ class Columns:
 def heads_of(batch: Batch) -> tuple[bytes, Marks]:
     """Give the head of the first value that has one which this module reads, and which values begin with it."""
     whole = np.flatnonzero(batch.end - batch.start > _HEAD)
-    bytes_ = np.frombuffer(batch.data, dtype=np.uint8)[batch.start[whole][:, None] + np.arange(_HEAD)]
+    bytes_ = spans_of(batch.data, _HEAD)[batch.start[whole]]
     alike = np.zeros(len(batch), dtype=np.bool_)
     for head in _TAILS:
         alike[whole] = (bytes_ == np.frombuffer(head, dtype=np.uint8)).all(axis=1)
@@ -118,12 +118,11 @@ def _are(cursor: Cursor, spans: tuple[Ints, Ints], keys: Sequence[bytes | None])
     """Say which spans hold the same bytes as the keys."""
     told = [key or b"" for key in keys]
     length = np.array([len(key) for key in told], dtype=np.int64)
-    whole, first = np.frombuffer(b"".join(told), dtype=np.uint8), np.cumsum(length) - length
+    whole, first = b"".join(told), np.cumsum(length) - length
     same: Marks = spans[1] - spans[0] == length
     for size in {len(key) for key in told}:
         of = np.flatnonzero(same & (length == size))
-        places: Ints = np.arange(size)
-        same[of] = (cursor.buffer[spans[0][of][:, None] + places] == whole[first[of][:, None] + places]).all(axis=1)
+        same[of] = (cursor.windows(size)[spans[0][of]] == spans_of(whole, size)[first[of]]).all(axis=1)
     return same
 
 
@@ -203,9 +202,9 @@ def _numbered(cursor: Cursor, spans: tuple[Ints, Ints], models: list[bytes]) -> 
         if number == len(models):
             models.append(cursor.text(int(start[left[0]]), int(end[left[0]])))
         name = np.frombuffer(models[number], dtype=np.uint8)
-        alike = left[length[left] == len(name)]
-        same = alike[(cursor.buffer[start[alike][:, None] + np.arange(len(name))] == name).all(axis=1)]
-        found[same] = number if is_identifier(models[number].decode("utf-8", "replace")) else -1
-        left = np.setdiff1d(left, same, assume_unique=True)
+        same = length[left] == len(name)
+        same[same] = (cursor.windows(len(name))[start[left[same]]] == name).all(axis=1)
+        found[left[same]] = number if is_identifier(models[number].decode("utf-8", "replace")) else -1
+        left = left[~same]
         number += 1
     return found

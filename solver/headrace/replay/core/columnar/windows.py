@@ -20,6 +20,8 @@ from headrace.streams.settings import StreamsSettings
 
 NOWHERE = -(1 << 62)
 _FIRST_ENGINES, _FIRST_SERIES = 64, 4
+_LONGEST_MS = 10_000
+"""Between two panes' ends, of those for which an exponential is remembered."""
 
 
 class Windows:
@@ -42,7 +44,7 @@ class Windows:
         self.settings = settings
         self.grid = PaneGrid.of(settings)
         self.engines = self.series = 0
-        self._factors: dict[tuple[int, bool], float] = {}
+        self._factors: Floats = np.full((2, _LONGEST_MS + 1), np.nan)
         self._allocate(_FIRST_ENGINES, _FIRST_SERIES)
 
     def grow(self, engines: int, series: int) -> None:
@@ -131,9 +133,9 @@ class Windows:
             self._smooth_pane(e[some], at[some])
         self.open_from[e] = np.maximum(first_open, start)
 
-    def smoothed(self, e: Ints) -> tuple[Floats, Marks]:
-        """Give the smoothed means with the open panes on top, (n, S), and which there are; nothing is changed."""
-        value, at_ms = self.base[e, : self.series].copy(), self.base_ms[e, : self.series].copy()
+    def smoothed(self, e: Ints) -> tuple[Floats, Ints]:
+        """Give the smoothed means with the open panes on top, and when they are of, (n, S); nothing is changed."""
+        value, at_ms = self.base[e, : self.series], self.base_ms[e, : self.series]
         last = self._index(self.watermark_ms[e])
         start = self.open_from[e]
         for step in range(int((last - start).max(initial=-1)) + 1):
@@ -142,7 +144,25 @@ class Windows:
             row = row[self.held[e[row], pane[row] % self.grid.count] == pane[row]]
             end_ms = np.minimum((pane[row] + 1) * self.grid.pane_ms, self.watermark_ms[e[row]])
             self._smooth(e[row], pane[row], end_ms, (value, at_ms, row))
-        return value, at_ms != NOWHERE
+        return value, at_ms
+
+    def summed(self, e: Ints, row: Ints, series: Ints, window: tuple[Ints, Marks]) -> tuple[Ints, Floats]:
+        """Give the requests and seconds of windows, of some series of some of the engines `e`, (m,) each.
+
+        Args:
+            e: engines, (n,).
+            row: (m,) which of them.
+            series: (m,) which series of it.
+            window: as `ordered` gives it.
+        """
+        slots, held = window
+        count, sum_s = np.zeros(len(row), dtype=np.int64), np.zeros(len(row))
+        engine = e[row]
+        for pane in range(self.grid.count):
+            slot, some = slots[row, pane], held[row, pane]
+            count += np.where(some, self.count[engine, series, slot], 0)
+            sum_s += np.where(some, self.sum_s[engine, series, slot], 0.0)
+        return count, sum_s
 
     def ordered(self, e: Ints) -> tuple[Ints, Marks]:
         """Give the slots of each window, oldest pane first, (n, C), and which hold their pane."""
@@ -182,36 +202,29 @@ class Windows:
     def _smooth(self, e: Ints, pane: Ints, end_ms: Ints, into: tuple[Floats, Ints, Ints]) -> None:
         """Move smoothed values towards a pane's means: rows `into[2]` of `into[0]` and `into[1]`."""
         values, at, rows = into
-        slot = pane % self.grid.count
-        for s in range(self.series):
-            count = self.count[e, s, slot]
-            some = np.flatnonzero(count > 0)
-            if not len(some):
-                continue
-            row = rows[some]
-            mean = self.sum_s[e[some], s, slot[some]] / count[some]
-            before, before_ms, now_ms = values[row, s], at[row, s], end_ms[some]
-            first = before_ms == NOWHERE
-            dt_ms = np.where(first, 1, now_ms - before_ms)
-            gain = self._gains(dt_ms, mean > before)
-            moved = before - gain * (mean - before)
-            moved[first] = mean[first]
-            newer = dt_ms > 0
-            values[row[newer], s] = moved[newer]
-            at[row[newer], s] = now_ms[newer]
+        of, s = np.nonzero(self.count[e, : self.series, pane % self.grid.count])
+        if not len(of):
+            return
+        slot, row = (pane % self.grid.count)[of], rows[of]
+        mean = self.sum_s[e[of], s, slot] / self.count[e[of], s, slot]
+        before, before_ms, now_ms = values[row, s], at[row, s], end_ms[of]
+        first = before_ms == NOWHERE
+        dt_ms = np.where(first, 1, now_ms - before_ms)
+        gain = self._gains(dt_ms, mean > before)
+        moved = np.where(first, mean, before - gain * (mean - before))
+        newer = dt_ms > 0
+        row, s = row[newer], s[newer]
+        values[row, s] = moved[newer]
+        at[row, s] = now_ms[newer]
 
     def _gains(self, dt_ms: Ints, worse: Marks) -> Floats:
         """Give expm1(-dt / tau) of each; worse news has a tau of its own."""
-        coded, where = np.unique(np.maximum(dt_ms, 0) * 2 + worse, return_inverse=True)
-        found = [self._gain(code >> 1, bool(code & 1)) for code in coded.tolist()]
-        gains: Floats = np.array(found)[where]
+        table, longest = self._factors, self._factors.shape[1] - 1
+        dt_ms, which = np.maximum(dt_ms, 0), worse.astype(np.int64)
+        gains: Floats = table[which, np.minimum(dt_ms, longest)]
+        for n in np.flatnonzero(np.isnan(gains) | (dt_ms > longest)).tolist():
+            dt, tau_ms = int(dt_ms[n]), self.settings.tau_bad_ms if worse[n] else self.settings.tau_good_ms
+            gains[n] = math.expm1(-dt / tau_ms)
+            if dt <= longest:
+                table[which[n], dt] = gains[n]
         return gains
-
-    def _gain(self, dt_ms: int, worse: bool) -> float:  # noqa: FBT001 - private
-        key = dt_ms, worse
-        if key not in self._factors:
-            if len(self._factors) > 100_000:
-                self._factors.clear()
-            tau_ms = self.settings.tau_bad_ms if worse else self.settings.tau_good_ms
-            self._factors[key] = math.expm1(-dt_ms / tau_ms)
-        return self._factors[key]
