@@ -7,13 +7,14 @@ from headrace.replay.core.history import Span
 from headrace.replay.core.merge import merged
 from headrace.replay.core.play_signals import SETTLE_MS, SignalsView
 from headrace.replay.core.refold import Refold
+from headrace.replay.core.signals_fold import SignalsFold
 from headrace.replay.core.variant import parse_variants
 from headrace.replay.runs.signals import signals_played
 from headrace.schemas.codec import encode
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.signals import Demand, EngineSignals, NetworkProbe
 from headrace.schemas.topics import SIGNALS_DEMAND, SIGNALS_ENGINE, SIGNALS_NETWORK, STATE_OF
-from headrace.solver.core.inputs.state_view import StateFold
+from headrace.solver.core.inputs.state_view import StateFold, StateView
 from headrace.solver.settings import SolverSettings
 from headrace.streams.core.offline import run_offline
 from headrace.streams.core.partitioner import partition_of
@@ -24,6 +25,21 @@ from solver_inputs import spec
 
 STREAMS = StreamsSettings()
 SECONDS = 12
+
+
+FOREVER_MS = 1 << 62
+
+
+class Folded:
+    """A fold and the view of what it sees."""
+
+    def __init__(self) -> None:
+        self.fold = SignalsFold(TABLE, {role: Refold(TABLE[role], STREAMS) for role in STATE_OF}, StateFold(TABLE))
+        self.take = self.fold.take
+        self._view = SignalsView(StateFold(TABLE))
+
+    def view(self) -> StateView:
+        return self._view.take(self.fold.seen(FOREVER_MS))
 
 
 def signal_run() -> Run:
@@ -44,8 +60,7 @@ def all_records(run: Run) -> list[RawRecord]:
 
 def test_folded_anew_a_key_has_the_state_that_a_live_worker_writes() -> None:
     run = signal_run()
-    folds = {role: Refold(TABLE[role], STREAMS) for role in STATE_OF}
-    seen = SignalsView(TABLE, folds, StateFold(TABLE))
+    seen = Folded()
     for number, record in enumerate(all_records(run)):
         seen.take(record)
         if number % 17 == 0:
@@ -72,7 +87,7 @@ def test_a_recorded_state_is_gone_on_from_and_its_signals_count_once() -> None:
 
 def test_an_engine_that_left_the_fleet_begins_anew_when_it_comes_back() -> None:
     run = signal_run()
-    seen = SignalsView(TABLE, {role: Refold(TABLE[role], STREAMS) for role in STATE_OF}, StateFold(TABLE))
+    seen = Folded()
     for record in all_records(run):
         seen.take(record)
     assert b"engine-a" in seen.view().engines

@@ -1,23 +1,21 @@
-"""Puts a run from signals together: the folder's partitions, the folds, and what stood when the range began."""
+"""A run from signals put together: the fold of a folder, here or in processes beside this one, and what is decided."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
-from headrace.replay.core.columnar.engines import ColumnarEngines
-from headrace.replay.core.columnar.tail import Tail
 from headrace.replay.core.history import Finding, HistoryError
-from headrace.replay.core.merge import merged
-from headrace.replay.core.play_signals import SETTLE_MS, Apart, Fold, SignalsView, play_signals
+from headrace.replay.core.play_signals import SignalsView, instants, play_signals
 from headrace.replay.core.played import PlayedTick
-from headrace.replay.core.refold import Refold
+from headrace.replay.core.signals_fold import Seen
 from headrace.replay.core.variant import Variant
+from headrace.replay.runs.fold_processes import seen_apart
+from headrace.replay.runs.folding import Folding, fold_signals, standing
 from headrace.replay.runs.verification import recorded_of
 from headrace.replay.sources.folder import HistoryFolder
-from headrace.schemas.check_state import State
-from headrace.schemas.codec import SchemaSource, decode
-from headrace.schemas.dead_letters import Rejected
-from headrace.schemas.topics import FLEET, PROFILES, SIGNALS_DEMAND, SIGNALS_ENGINE, SIGNALS_NETWORK, STATE_OF
+from headrace.schemas.codec import SchemaSource
+from headrace.schemas.topics import STATE_OF
 from headrace.schemas.weights import Snapshot
 from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.glop import Glop
@@ -29,52 +27,54 @@ def signals_played(
     variant: Variant,
     streams: StreamsSettings,
     registry: SchemaSource | None = None,
-    lag_ms: int = 0,
+    *,
     findings: list[Finding] | None = None,
-) -> Iterator[PlayedTick]:
+    processes: int = 0,
+) -> Generator[PlayedTick]:
     """Play a variant over a folder's signals; what was found on the way goes into `findings` at the end.
 
+    Args:
+        folder: history.
+        variant: what to play.
+        streams: settings of the fold.
+        registry: looks up schemas of Confluent framing.
+        findings: where they go.
+        processes: beside this one that fold, each some of the partitions; with 0 it is done here. The same result.
+
     Raises:
-        HistoryError: the folder holds no signals.
+        HistoryError: the folder holds no signals, or a process that folds has come to an end before its time.
     """
     history = HistoryFolder(folder)
-    roles = [role for role in STATE_OF if history.places(role)]
-    if not roles:
+    if not any(history.places(role) for role in STATE_OF):
         raise HistoryError("the range holds no signals, so there is nothing to fold anew")
-    folds: dict[str, Fold] = {role: Refold(history.topics[role], streams, registry) for role in STATE_OF}
-    columns = folds[SIGNALS_ENGINE] = ColumnarEngines(history.topics[SIGNALS_ENGINE], streams, registry)
-    tail = Tail([history.read_batches(place) for place in history.places(SIGNALS_ENGINE)])
-    apart = Apart(columns, tail, history.topics[SIGNALS_ENGINE].name)
-    seen = SignalsView(history.topics, folds, StateFold(history.topics, registry), apart=apart)
+    view = SignalsView(StateFold(history.topics, registry))
     for role in STATE_OF:
-        seen.begin(role, _standing(history, role, registry))
-    places = [place for role in (SIGNALS_DEMAND, SIGNALS_NETWORK, FLEET, PROFILES) for place in history.places(role)]
-    records = merged([history.read(place) for place in places])
-    yield from play_signals(variant, records, seen, history.span, (_snapshot_before(history), lag_ms), Glop(threads=1))
+        view.begin(role, standing(history, role, registry))
+    ticks = instants(history.span, variant.settings.period_ms)
+    folding, found = Folding(folder, streams, registry, ticks), list[Finding]()
+    with _seen(folding, processes, found) as seen:
+        dated = zip(ticks, seen, strict=False)
+        yield from play_signals(variant, dated, view, _snapshot_before(history), Glop(threads=1))
+        next(seen, None)  # what was found comes behind the last tick
     if findings is not None:
-        findings += (*history.findings, *seen.findings())
+        findings += dict.fromkeys((*history.findings, *sorted(found, key=_where)))
+
+
+@contextmanager
+def _seen(folding: Folding, processes: int, found: list[Finding]) -> Generator[Iterator[Seen]]:
+    """Give what is seen at each tick; what was found is in `found` when nothing more comes."""
+    if processes:
+        with seen_apart([replace(folding, part=(n, processes)) for n in range(processes)], found) as seen:
+            yield seen
+    else:
+        yield fold_signals(folding, found)
+
+
+def _where(finding: Finding) -> tuple[str, int, str, str]:
+    return finding.topic, -1 if finding.partition is None else finding.partition, finding.found, finding.sentence
 
 
 def _snapshot_before(history: HistoryFolder) -> Snapshot | None:
     for tick in recorded_of(history).ticks(history.span):
         return tick.previous
     return None
-
-
-def _standing(history: HistoryFolder, role: str, registry: SchemaSource | None) -> Mapping[bytes, State]:
-    """Give the states that stood SETTLE_MS into the range, by key."""
-    topic, until_ms = history.topics[STATE_OF[role]], history.span.from_ms + SETTLE_MS
-    states: dict[bytes, State] = {}
-    for place in history.places(topic.role):
-        for record in history.read(place):
-            if record.timestamp_ms >= until_ms:
-                break
-            if record.key is None:
-                continue
-            if record.value is None:
-                states.pop(record.key, None)
-                continue
-            found = cast("State | Rejected", decode(topic.record, record.value, record.headers, registry))
-            if not isinstance(found, Rejected):
-                states[record.key] = found
-    return states

@@ -64,6 +64,7 @@ class Job:
     role: str = SNAPSHOTS
     streams: StreamsSettings | None = None
     registry: SchemaSource | None = None
+    folding: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,13 @@ class Ran:
 def run_variants(
     jobs: Sequence[Job], processes: int, told: Callable[[int], None], asked: Callable[[], bool]
 ) -> list[Ran]:
-    """Run every job, at most `processes` beside each other; gives their results in the order of the jobs."""
-    return Pool(run_variant, told, asked).run(jobs, processes)
+    """Run every job in at most `processes` beside each other; gives their results in the order of the jobs.
+
+    Where there are more processes than jobs, those that fold signals anew have the others fold for them.
+    """
+    beside = max(1, min(processes, len(jobs)))
+    shared = [dataclasses.replace(job, folding=max(0, processes // beside - 1)) for job in jobs]
+    return Pool(run_variant, told, asked).run(shared, processes)
 
 
 def run_variant(job: Job, desk: Desk) -> Ran:
@@ -163,7 +169,9 @@ def _engine_states(history: HistoryFolder, registry: SchemaSource | None) -> Ite
 def _played(job: Job, recorded: dict[int, str], findings: list[Finding]) -> Iterator[PlayedTick]:
     """Play a job; what was found on the way is in `findings` when the last tick has been given."""
     if job.streams is not None and job.variant is not None:
-        yield from signals_played(job.folder, job.variant, job.streams, job.registry, findings=findings)
+        yield from signals_played(
+            job.folder, job.variant, job.streams, job.registry, findings=findings, processes=job.folding
+        )
         return
     history = HistoryFolder(job.folder)
     standing = standing_of(history, job.registry)
