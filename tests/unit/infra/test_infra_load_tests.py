@@ -79,9 +79,50 @@ def test_every_bad_cell_is_told_at_once_by_row(tmp_path: Path) -> None:
         "row 2: completed_rps is 'x'; a number",
         "row 3: e2e_s is 0.04, below its ttft_s 0.045",
         "row 4: offered_rps or concurrency, one of them",
-        "row 5: ttft is empty",
-        "row 6: ttft_s is nan; a finite number above 0",
         "row 7: output_tokens is 'many'; a number",
+    )
+
+
+def test_a_row_of_which_something_was_not_measured_is_left_out_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "made.csv"
+    path.write_text("curve_id,osl,concurrency,ttft_ms,tpot_ms\na,10,1,5,2\na,10,2,,2\na,10,4,9,NaN\na,10,8,20,3\n")
+    told: list[str] = []
+    (test,) = load_tests(read_csv(str(path)), {}, told.append)
+    assert [stage.concurrency for stage in test.stages] == [1.0, 8.0]
+    assert told == ["row 3 is left out: ttft not measured", "row 4 is left out: tpot_ms not measured"]
+    assert problems(tmp_path, "osl,concurrency,ttft_ms,tpot_ms\n10,1,,2\n") == ("row 2 is left out: ttft not measured",)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "curve_id,osl,concurrency,ttft_ms,tpot_ms",
+        "Curve ID,OSL,Concurrency,TTFT (ms),TPOT (ms)",
+        "curve,output_len,max_concurrency,mean_ttft_ms,mean_tpot_ms",
+        "curve_id;output_tokens;concurrent-requests;ttft_ms;tpot_ms",
+        "# measured on a Monday\n# by nobody\ncurve_id\tosl\tconcurrency\tttft_ms\ttpot_ms",
+    ],
+)
+def test_columns_are_known_by_other_names_and_cells_apart_by_other_marks(tmp_path: Path, header: str) -> None:
+    mark = next(each for each in ",;\t" if each in header.splitlines()[-1])
+    (test,) = read(tmp_path, header + "\n" + mark.join(["a", "11", "4", "100", "20"]) + "\n")
+    (stage,) = test.stages
+    assert test.name == "a"
+    # 100 ms and ten more tokens of 20 ms; four inside.
+    assert (stage.ttft_s, stage.e2e_s) == pytest.approx((0.1, 0.3))
+    assert stage.completed_rps == pytest.approx(4 / 0.3)
+
+
+def test_seconds_are_read_in_every_form_and_a_column_keeps_a_name_that_it_has(tmp_path: Path) -> None:
+    (test,) = read(tmp_path, "osl,concurrency,ttft_s,tpot_s\n11,4,0.1,0.02\n")
+    assert test.stages[0].e2e_s == pytest.approx(0.3)
+    (test,) = read(tmp_path, "osl,output_tokens,concurrency,mean_ttft_ms,ttft_ms,e2e_ms\n9,60,4,7,45,1500\n")
+    assert (test.stages[0].output_tokens, test.stages[0].ttft_s) == (60.0, pytest.approx(0.045))
+
+
+def test_a_bad_cell_below_remarks_is_told_by_its_line_in_the_file(tmp_path: Path) -> None:
+    assert problems(tmp_path, "# one\n# two\nosl,concurrency,ttft_ms,tpot_ms\nx,1,1,1\n") == (
+        "row 4: osl is 'x'; a number",
     )
 
 

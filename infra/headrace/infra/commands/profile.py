@@ -100,7 +100,7 @@ def _tests(
 
         if from_text is not None:
             raise click.UsageError("--from is for --topic: a file has no time")
-        return load_tests(read_csv(csv or ""), given)
+        return load_tests(read_csv(csv or ""), given, lambda sentence: click.echo(sentence, err=True))
     from headrace.infra.load_tests.topic import read_topic
     from headrace.infra.replay_history.range import parse_range
 

@@ -1,4 +1,8 @@
-"""A CSV file as rows with their line numbers: comma, header line, UTF-8 with or without a mark, gzipped or not."""
+"""A CSV file as rows with their line numbers: header line, UTF-8 with or without a mark, gzipped or not.
+
+Cells are apart by commas; by semicolons or tabs where the header has these and no comma. Lines above the header that
+begin with `#` are passed over.
+"""
 
 import csv
 import gzip
@@ -13,6 +17,7 @@ from pathlib import Path
 from headrace.schemas.errors import InvalidInputError
 
 MAX_BYTES = 64 * 1024 * 1024
+DELIMITERS = (",", ";", "\t")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +67,25 @@ def _unpacked(content: bytes) -> bytes:
     return content
 
 
+def _split_above(text: str) -> tuple[int, str]:
+    """Give how many lines of remarks stand above the header, and the text without them."""
+    above = 0
+    while text.startswith("#"):
+        text = text.partition("\n")[2]
+        above += 1
+    return above, text
+
+
 def _parsed(source: str, name: str, text: str) -> CsvTable:
-    reader = csv.reader(io.StringIO(text))
+    above, text = _split_above(text)
+    header = text.partition("\n")[0]
+    delimiter = next((mark for mark in DELIMITERS if mark in header), DELIMITERS[0])
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
     try:
         columns = tuple(cell.strip() for cell in next(reader, list[str]()))
-        lines = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+        lines = [(above + reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     except csv.Error as error:
-        raise InvalidInputError(source, (f"row {reader.line_num}: {error}",)) from error
+        raise InvalidInputError(source, (f"row {above + reader.line_num}: {error}",)) from error
     problems = [f"column {column!r} is given {n} times" for column, n in Counter(columns).items() if n > 1]
     problems += [
         f"row {line} has {len(row)} cells; the header has {len(columns)}"

@@ -7,12 +7,16 @@
                      optional: curve (several in one file), hardware, model, configuration
     inference-perf   requested_rps, completed_rps, output_mean, ttft_mean_ms, e2e_mean_ms
                      optional: variant, hardware, model
-    silicon          osl, concurrency, ttft_ms, tpot_ms
+    silicon          osl, concurrency
+                     ttft_ms or ttft_s
+                     tpot_ms or tpot_s
                      optional: curve_id, system, gpus, model, precision, backend
 
-Times are means; e2e is the whole request, ttft its first token. Other columns are passed over. A plain file may hold
-rows of both loops: a row with a concurrency leaves offered_rps empty. `tpot_ms` of the inference-perf form is not used:
-it is half the time per token. In the silicon form e2e = ttft + (osl - 1) x tpot, as its source defines it.
+Case, blanks and marks in a column's name do not count, and some other names are known (max_concurrency, mean_ttft_ms,
+output_len ...). A row in which a load, a length or a time is empty or `nan` is left out, and told. Times are means; e2e
+is the whole request, ttft its first token. Other columns are passed over. A plain file may hold rows of both loops: a
+row with a concurrency leaves offered_rps empty. `tpot_ms` of the inference-perf form is not used: it is half the time
+per token. In the silicon form e2e = ttft + (osl - 1) x tpot, as its source defines it.
 """
 
 import difflib
@@ -20,11 +24,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from headrace.infra.load_tests.column_names import named
 from headrace.infra.load_tests.csv_table import CsvRow, CsvTable
 from headrace.schemas.errors import InvalidInputError
 from headrace.solver.core.profile.load_test import LoadStage, LoadTest, ProfileLabels, closed_loop, stage_problems
 
 SECONDS = {"ms": 1e-3, "s": 1.0}
+NOTHING = frozenset({"", "nan", "na", "n/a", "null", "none", "-"})
+"""What stands for a value that was not measured."""
 UNKNOWN = "unknown"
 
 
@@ -33,6 +40,7 @@ class _Cells:
 
     def __init__(self, row: CsvRow, problems: list[str]) -> None:
         self.place = f"row {row.line}"
+        self.missing: list[str] = []
         self._row = row
         self._problems = problems
 
@@ -44,6 +52,9 @@ class _Cells:
 
     def number(self, column: str) -> float:
         cell = self.text(column)
+        if cell.lower() in NOTHING:
+            self.missing.append(column)
+            return float("nan")
         try:
             return float(cell)
         except ValueError:
@@ -67,29 +78,37 @@ class _Form:
     name: str
 
 
-def load_tests(table: CsvTable, given: Mapping[str, str]) -> tuple[LoadTest, ...]:
+def load_tests(
+    table: CsvTable, given: Mapping[str, str], say: Callable[[str], None] | None = None
+) -> tuple[LoadTest, ...]:
     """Give the load tests of a table, in the order of their first rows.
 
     Args:
         table: the rows.
         given: `hardware`, `model` and `source` in place of what the file says.
+        say: is told of each row that is left out, since something of it was not measured.
 
     Raises:
         InvalidInputError: with every problem: columns that are missing, with the nearest there is; cells by row.
     """
-    form = _PERF if "ttft_mean_ms" in table.columns else _SILICON if "tpot_ms" in table.columns else _PLAIN
+    table = named(table)
+    form = _form_of(table.columns)
     missing = [name for name in form.needs if name not in table.columns]
     problems = [f"column {name!r} is missing{_nearest(name, table.columns)}" for name in missing]
-    if form is _PLAIN:
-        problems += _plain_columns(table.columns)
+    if form is not _PERF:
+        problems += _columns(table.columns, plain=form is _PLAIN)
     if problems:
         raise InvalidInputError(table.name, tuple(problems))
     stages: dict[tuple[ProfileLabels, str, str], list[LoadStage]] = {}
+    left_out: list[str] = []
     for row in table.rows:
         found: list[str] = []
         cells = _Cells(row, found)
         labels, pool = form.curve(cells, table.name)
         stage = form.stage(cells, found)
+        if cells.missing and not found:
+            left_out.append(f"{cells.place} is left out: {', '.join(cells.missing)} not measured")
+            continue
         if stage is not None and not found:
             found += stage_problems([stage])
             name = cells.text(form.name, table.name)
@@ -97,6 +116,11 @@ def load_tests(table: CsvTable, given: Mapping[str, str]) -> tuple[LoadTest, ...
         problems += found
     if problems:
         raise InvalidInputError(table.name, tuple(problems))
+    if not stages:
+        raise InvalidInputError(table.name, tuple(left_out))
+    if say is not None:
+        for sentence in left_out:
+            say(sentence)
     tests = tuple(LoadTest(labels, tuple(of), pool, name) for (labels, pool, name), of in stages.items())
     _unlike_labels(table.name, tests)
     return tests
@@ -111,12 +135,20 @@ def _unlike_labels(name: str, tests: Sequence[LoadTest]) -> None:
         raise InvalidInputError(name, tuple(f"curve {each!r} {said}" for each in repeated))
 
 
-def _plain_columns(columns: Sequence[str]) -> list[str]:
+def _form_of(columns: Sequence[str]) -> "_Form":
+    if "ttft_mean_ms" in columns:
+        return _PERF
+    return _SILICON if any(f"tpot_{unit}" in columns for unit in SECONDS) else _PLAIN
+
+
+def _columns(columns: Sequence[str], *, plain: bool) -> list[str]:
     def one_of(*names: str) -> str | None:
         if any(name in columns for name in names):
             return None
         return f"none of the columns {', '.join(names)}{_nearest(names[0], columns)}"
 
+    if not plain:
+        return [problem for problem in (one_of("ttft_ms", "ttft_s"),) if problem is not None]
     times = [f"{name}_{unit}" for name in ("e2e", "tbot") for unit in SECONDS]
     wanted = [one_of("offered_rps", "concurrency"), one_of("ttft_ms", "ttft_s"), one_of(*times)]
     if "offered_rps" in columns:
@@ -138,9 +170,7 @@ def _plain_stage(cells: _Cells, problems: list[str]) -> LoadStage | None:
     ttft, other = cells.seconds("ttft"), cells.seconds("e2e", "tbot")
     if cells.has("offered_rps") == cells.has("concurrency"):
         problems.append(f"{cells.place}: offered_rps or concurrency, one of them")
-    for name, cell in (("ttft", ttft), ("e2e or tbot", other)):
-        if cell is None:
-            problems.append(f"{cells.place}: {name} is empty")
+    cells.missing += [name for name, cell in (("ttft", ttft), ("e2e or tbot", other)) if cell is None]
     if ttft is None or other is None or problems:
         return None
     e2e_s = other[1] if other[0] == "e2e" else ttft[1] + tokens * other[1]
@@ -177,10 +207,13 @@ def _perf_curve(cells: _Cells, name: str) -> tuple[ProfileLabels, str]:
     return labels, f"{hardware}|{model}|{variant}"
 
 
-def _silicon_stage(cells: _Cells, _problems: list[str]) -> LoadStage:
-    tokens, ttft_s = cells.number("osl"), cells.number("ttft_ms") / 1000
-    e2e_s = ttft_s + (tokens - 1) * cells.number("tpot_ms") / 1000
-    return closed_loop(cells.number("concurrency"), tokens, ttft_s, e2e_s, cells.place)
+def _silicon_stage(cells: _Cells, _problems: list[str]) -> LoadStage | None:
+    tokens, ttft, tpot = cells.number("osl"), cells.seconds("ttft"), cells.seconds("tpot")
+    cells.missing += [name for name, cell in (("ttft", ttft), ("tpot", tpot)) if cell is None]
+    if ttft is None or tpot is None:
+        return None
+    e2e_s = ttft[1] + (tokens - 1) * tpot[1]
+    return closed_loop(cells.number("concurrency"), tokens, ttft[1], e2e_s, cells.place)
 
 
 def _silicon_curve(cells: _Cells, name: str) -> tuple[ProfileLabels, str]:
@@ -200,4 +233,4 @@ _PERF = _Form(
     _perf_curve,
     "variant",
 )
-_SILICON = _Form(("osl", "concurrency", "ttft_ms", "tpot_ms"), _silicon_stage, _silicon_curve, "curve_id")
+_SILICON = _Form(("osl", "concurrency"), _silicon_stage, _silicon_curve, "curve_id")
