@@ -77,5 +77,6 @@ def test_the_check_finds_each_condition_that_an_answer_breaks() -> None:
     assert broken([3, 1, 0], [2]).startswith("a bound is broken by 1 RPS")
     assert broken([2, 2, 0], [10]).startswith("a reduced cost is -1 ms")
     assert broken([2, 0, 2], [2]).startswith("primal 20 and dual 6 are apart")
-    empty = LinearProgram(*(np.zeros(0) for _ in range(4)), *(np.zeros(n, np.int32) for n in (1, 0)), np.zeros(0))
+    no = np.zeros(0)
+    empty = LinearProgram(no, no, no, no, np.zeros(1, np.int32), np.zeros(0, np.int32), no)
     assert kkt_problem(empty, Solution(np.zeros(0), np.zeros(0), np.zeros(0))) is None

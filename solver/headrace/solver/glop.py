@@ -48,10 +48,10 @@ class Glop:
     def _solve_one(self, program: LinearProgram, method: Method) -> Solution | Failed:
         # The stub types the arrays' shape as their element type.
         model: Any = mbh.ModelBuilderHelper()
-        matrix = csr_matrix((program.coefficients, program.columns, program.row_start), shape=program.size)
+        matrix: Any = csr_matrix((program.coefficients, program.columns, program.row_start), shape=program.size)
         # Another rung of the ladder is another way: it begins at nothing.
         near = program.near if method is Method.DUAL else None
-        cost = program.cost if near is None else _beyond(program.cost, matrix.T @ near)
+        cost = program.cost if near is None else _beyond(program.cost, np.asarray(matrix.T @ near))
         model.fill_model_from_sparse_data(program.lower, program.upper, cost, program.rhs, program.rhs, matrix)
         solver = mbh.ModelSolverHelper("GLOP")
         solver.set_solver_specific_parameters(_PARAMETERS[method])

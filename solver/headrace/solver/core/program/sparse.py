@@ -1,15 +1,17 @@
 """Sparse arrays: coordinates -> compressed rows, and the connected components of a graph given by its edges."""
 
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array  # type: ignore[import-untyped]  # scipy ships no types
+from scipy.sparse import coo_array, csr_array  # type: ignore[import-untyped]  # scipy ships no types
 from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]  # scipy ships no types
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int32]
+Matrix: TypeAlias = Any
+"""A scipy.sparse array; scipy ships no types."""
 
 
 def compressed_rows(row: Ints, column: Ints, value: Floats, rows: int) -> tuple[Indices, Indices, Floats]:
@@ -28,6 +30,11 @@ def compressed_arcs(tail: Ints, head: Ints, nodes: int) -> tuple[Indices, Indice
     matrix: Any = coo_array((value, at), shape=(nodes, len(tail))).tocsr()
     matrix.sort_indices()
     return matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
+
+
+def matrix(row: Ints, column: Ints, value: Floats, shape: tuple[int, int]) -> Matrix:
+    """Give a sparse matrix to multiply with; what is named twice is added up."""
+    return csr_array((value, (row, column)), shape=shape)
 
 
 def component_labels(start: Ints, end: Ints, size: int) -> Ints:
