@@ -91,6 +91,17 @@ def test_a_long_request_of_an_important_tier_is_not_shed_for_many_short_ones_of_
     assert shed == pytest.approx({"chat": 1.0, "default": 0.0})
 
 
+def test_a_long_chain_of_dear_moves_is_gone_for_the_sake_of_a_higher_tier() -> None:
+    # c0 reaches s1 alone, and each ci its own s_i and, a second further, the next one; a lesser tier is at the end.
+    count, links = 12, dict[tuple[str, str], float | None]()
+    for i in range(1, count + 1):
+        links |= {(f"c{i}", f"s{i}"): 0.0, (f"c{i - 1}", f"s{i}"): 1000.0 if i > 1 else 0.0}
+    rows = [row(f"c{i}", 1.0, tier=int(i == count)) for i in range(count + 1)]
+    engines = [engine(f"e{i}", f"s{i}", 1.0) for i in range(1, count + 1)]
+    tick = tick_of(problem(rows, engines, links, (profile(ttft_s=(0.01, 0.01, 0.01)),)))
+    assert {r.cluster: r.shed_ratio for r in tick.snapshot.routes if r.shed_ratio > 0.0} == {f"c{count}": 1.0}
+
+
 # --- what engines measured ------------------------------------------------------------------------------------------
 
 

@@ -7,11 +7,16 @@
           0 <= z_keep <= previous shed ratio x demand, 0 <= z_new <= demand
           and what pins say of x_keep and x_new (`pins`), and max_step (`steps`)
 
-P[k] = (K - k) B with B = 3 (dearest slope + dearest network + pi): never cheaper to shed a higher tier than a lower
-one, and never so large that the solver loses digits. It is per unit of work, as everything here: shedding a request of
-work w costs w times P, or one of a high tier would go before a few of a lower that are as much work. Shedding makes
-every program feasible; as long as it is a tie, those who are refused stay the same. Columns are x_new, x_keep, y,
-z_new, z_keep; each `keep` only where something was.
+P[k] = (K - k) B with B = max(3 (slope + way), slope + (wishes + 2) way), of the dearest slope and the dearest way with
+its pi: never cheaper to shed a higher tier than a lower one. Where more of a higher tier can be served, a chain of rows
+moves on, each to where the next one was, until one of a lower tier is shed or a pool has room. A row that wishes for
+the same as one before it in the chain is no part of it: that one could have gone at once to where this one goes. So it
+is no longer than there are unlike wishes, and costs less than B; pins aside, which can forbid the short cut. And B is
+never so large that the solver loses digits: chains dearer than `DEAREST_CHAIN_MS` are not counted on.
+
+It is per unit of work, as everything here: shedding a request of work w costs w times P, or one of a high tier would go
+before a few of a lower that are as much work. Shedding makes every program feasible; as long as it is a tie, those who
+are refused stay the same. Columns are x_new, x_keep, y, z_new, z_keep; each `keep` only where something was.
 """
 
 from dataclasses import dataclass
@@ -29,6 +34,7 @@ from headrace.solver.core.program.steps import Steps, steps_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+DEAREST_CHAIN_MS = 1e6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,10 +86,23 @@ def costs_of(
     dearest_way = float(layout.pair_network.max(initial=0.0)) + move_price_ms / least
     dearest_way += 2.0 * step_price_ms / least * steps.any
     base = 3.0 * max(dearest_slope + dearest_way, 1.0)
+    chain = dearest_slope + (_unlike_wishes(layout) + 2) * dearest_way
+    base = max(base, min(chain, DEAREST_CHAIN_MS))
     tiers = np.array([row.tier for row in layout.rows], dtype=np.float64)
     shed = (float(tiers.max(initial=0.0)) + 1.0 - tiers) * base
     shed_move = layout.requests(np.full(len(layout.rows), move_price_ms if layout.previous else 0.0))
     return Costs(move, shed, shed_move, steps)
+
+
+def _unlike_wishes(layout: Layout) -> int:
+    """Count what rows ask for, and from where they can reach which sites."""
+    reached: dict[str, set[str]] = {}
+    for (cluster, site), rtt_s in layout.problem.network_s.items():
+        if rtt_s is not None:
+            reached.setdefault(cluster, set()).add(site)
+    numbers: dict[frozenset[str], int] = {}
+    view = {cluster: numbers.setdefault(frozenset(of), len(numbers)) for cluster, of in reached.items()}
+    return len({(r.route.model, r.requires, r.residency, view.get(r.route.cluster)) for r in layout.rows})
 
 
 def components_of(layout: Layout, curves: Curves, costs: Costs) -> tuple[Component, ...]:
