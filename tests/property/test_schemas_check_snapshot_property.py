@@ -5,8 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.schemas.assembly import digest_of
+from headrace.schemas.assembly import digest_of, summands_of
 from headrace.schemas.check_snapshot import check_snapshot
+from headrace.schemas.digest import Summands
 from headrace.schemas.weights import RouteWeights, Snapshot
 from solver_ticks import route_of, snapshot_of, stamp
 
@@ -36,3 +37,12 @@ def successors(draw: st.DrawFn) -> Snapshot:
 @given(successors())
 def test_the_verdict_is_the_same_with_and_without_what_was_proven(snapshot: Snapshot) -> None:
     assert check_snapshot(snapshot, PROVEN) == check_snapshot(snapshot)
+
+
+@given(successors(), st.sets(st.sampled_from(NAMES)))
+def test_the_verdict_is_the_same_where_parts_of_the_digest_are_known(snapshot: Snapshot, told: set[str]) -> None:
+    def known(routes: tuple[RouteWeights, ...]) -> dict[bytes, int]:
+        return summands_of({route.key: route for route in routes if route.key.decode() in told})
+
+    parts = Summands(known(snapshot.routes), known(PROVEN.routes))
+    assert check_snapshot(snapshot, PROVEN, parts) == check_snapshot(snapshot)

@@ -149,6 +149,11 @@ class SnapshotAssembler:
 def digest_of(routes: Mapping[bytes, RouteWeights]) -> str:
     """Give the digest that a commit over exactly these routes carries."""
     total = 0
-    for key, route in routes.items():
-        total = add(total, summand(key, encode_body(route)))
+    for part in summands_of(routes).values():
+        total = add(total, part)
     return to_text(total)
+
+
+def summands_of(routes: Mapping[bytes, RouteWeights]) -> dict[bytes, int]:
+    """Give each route's part of a digest."""
+    return {key: summand(key, encode_body(route)) for key, route in routes.items()}

@@ -4,9 +4,20 @@ The same for any order, and updated by one route's change. It tells a reader tha
 meant. It guards against loss and mixing, not against forgery.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 import xxhash
 
 _MODULUS = 1 << 128
+
+
+@dataclass(frozen=True, slots=True)
+class Summands:
+    """Parts of a sum that are reckoned already, by key: of routes that came into it, and of those that went."""
+
+    came: Mapping[bytes, int] = field(default_factory=dict[bytes, int])
+    went: Mapping[bytes, int] = field(default_factory=dict[bytes, int])
 
 
 def summand(key: bytes, body: bytes) -> int:

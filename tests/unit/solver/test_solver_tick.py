@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from headrace.schemas.assembly import summands_of
 from headrace.schemas.check_snapshot import check_snapshot
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.weights import Reason, RouteWeights, SnapshotStatus
@@ -55,6 +56,24 @@ def test_network_alone_fills_the_near_engine_and_spills_the_rest() -> None:
     assert weights(route) == {"far": 166_667, "near": 833_333}
     assert {t.engine_id: t.reason for t in route.targets} == {"near": Reason.AT_CAPACITY, "far": Reason.SPILL}
     assert route.marginal_ms == pytest.approx(20.0)
+
+
+def test_a_tick_tells_the_parts_of_its_digest_that_came_and_went() -> None:
+    links: dict[tuple[str, str], float | None] = {("a", "s1"): 1.0, ("b", "s1"): 2.0}
+    first = solve(problem([row("a", 3), row("b", 3)], [engine("e", "s1")], links))
+    again = solve(problem([row("a", 4), row("b", 3)], [engine("e", "s1")], links), first, 2)
+    old, new = ({route.key: route for route in tick.snapshot.routes} for tick in (first, again))
+    assert again.changed == {b"a|m|default"}
+    assert again.summands.came == summands_of({key: new[key] for key in again.changed})
+    assert again.summands.went == summands_of({key: old[key] for key in again.changed})
+    assert check_snapshot(again.snapshot, first.snapshot, again.summands) == check_snapshot(again.snapshot) == ()
+
+
+def test_routes_with_the_same_fallback_share_one() -> None:
+    links: dict[tuple[str, str], float | None] = {("a", "s1"): 1.0, ("b", "s1"): 2.0}
+    a, b = solve(problem([row("a", 3), row("b", 4)], [engine("d", "s1"), engine("e", "s1")], links)).snapshot.routes
+    assert a.fallback is b.fallback
+    assert a.failover is b.failover
 
 
 def test_equal_engines_of_one_pool_share_by_capacity_and_ties_go_by_id() -> None:

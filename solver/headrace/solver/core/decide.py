@@ -87,7 +87,7 @@ def decide(
     fault: Exception | None = None
     try:
         tick = solve_tick(problem, previous, settings, lp, stamp)
-        problems = check_snapshot(tick.snapshot, previous)
+        problems = check_snapshot(tick.snapshot, previous, tick.summands)
         if not problems:
             return Decided(tick, without=without)
     except Exception as error:  # noqa: BLE001 - a fault here must not take the weights from every data plane
@@ -130,7 +130,7 @@ def _held(
     fault: Exception | None = None,
 ) -> Decided | Waiting:
     tick = hold_tick(problem, previous, settings, stamp, sentence)
-    problems = check_snapshot(tick.snapshot, previous)
+    problems = check_snapshot(tick.snapshot, previous, tick.summands)
     if problems:
         return Waiting(f"{sentence}; and the last snapshot cannot be held: {_told(problems)}", fault=fault)
     return Decided(tick, fault)

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 
 import xxhash
 
-from headrace.schemas.assembly import digest_of
-from headrace.schemas.codec import encode_body
+from headrace.schemas.assembly import summands_of
 from headrace.schemas.decisions import SolveRecord
-from headrace.schemas.digest import add, remove, summand, to_text
+from headrace.schemas.digest import Summands, add, remove, to_text
 from headrace.schemas.weights import (
     EngineMemory,
     Protected,
@@ -82,6 +81,9 @@ _STEERING_RULES = ("probe_share", "refine_above", "max_step", "step_price_ms")
 """The same, of those that steer how the program explores and moves."""
 
 
+NOTHING_RECKONED = Summands()
+
+
 def standing_still() -> int:
     """Give 0: the stop watch of a run whose timings do not matter, such as a replay."""
     return 0
@@ -125,6 +127,7 @@ class Tick:
         removed: keys of the previous snapshot's routes that no longer exist: to be written as tombstones.
         record: the decision record; `publish_us` is 0, for the caller to fill in.
         decision: what `explain` needs; None for a tick that only held.
+        summands: parts of the digest that were reckoned for it, for `check_snapshot`.
     """
 
     snapshot: Snapshot
@@ -132,6 +135,7 @@ class Tick:
     removed: frozenset[bytes]
     record: SolveRecord
     decision: Decision | None = None
+    summands: Summands = NOTHING_RECKONED
 
 
 def solve_tick(
@@ -158,18 +162,20 @@ def solve_tick(
     planned = stamp.elapsed_us()
     writer = RouteWriter(layout, plan, settings)
     afresh = previous is None or previous.commit.epoch != stamp.epoch
-    routes = tuple(writer.write(row, stamp.epoch, stamp.version, afresh=afresh) for row in range(len(layout.rows)))
+    routes = writer.write(stamp.epoch, stamp.version, afresh=afresh)
     moved_rps = dot(moved_share(layout, writer.weights), layout.requests(layout.demand))
     remembered = worth_remembering(with_score_errors(guarded, layout, plan))
     protections = (*guarded.protections, *pins_told(layout))
     told = _Told(plan.status, _said(plan, moved_rps, problem), remembered, protections)
     draft = _Draft(problem, settings, stamp, told, routes)
-    snapshot, changed, removed = _close(draft, previous, layout.previous, layout.row_key)
+    closed = _close(draft, previous, layout.previous, layout.row_key)
+    snapshot = closed.snapshot
     record = solve_record(layout, plan, snapshot.commit, moved_rps)
     timed = replace(
         record, build_us=laid_out - started, solve_us=planned - laid_out, check_us=stamp.elapsed_us() - planned
     )
-    return Tick(snapshot, changed, removed, timed, Decision(layout, plan, settings))
+    decision = Decision(layout, plan, settings)
+    return Tick(snapshot, closed.changed, closed.removed, timed, decision, closed.summands)
 
 
 def hold_tick(problem: Problem, previous: Snapshot, settings: SolverSettings, stamp: TickStamp, sentence: str) -> Tick:
@@ -182,8 +188,9 @@ def hold_tick(problem: Problem, previous: Snapshot, settings: SolverSettings, st
     told = _Told(SnapshotStatus.HELD, sentence, previous.commit.remembered, previous.commit.protections)
     draft = _Draft(problem, settings, stamp, told, routes)
     old = {route.key: route for route in previous.routes}
-    snapshot, changed, removed = _close(draft, previous, old, [route.key for route in routes])
-    return Tick(snapshot, changed, removed, solve_record(None, None, snapshot.commit, 0.0))
+    closed = _close(draft, previous, old, [route.key for route in routes])
+    record = solve_record(None, None, closed.snapshot.commit, 0.0)
+    return Tick(closed.snapshot, closed.changed, closed.removed, record, summands=closed.summands)
 
 
 def policy_hash(settings: SolverSettings) -> str:
@@ -240,22 +247,31 @@ class _Draft:
     routes: tuple[RouteWeights, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Closed:
+    """A snapshot that is dated and sealed, and what of it is new."""
+
+    snapshot: Snapshot
+    changed: frozenset[bytes]
+    removed: frozenset[bytes]
+    summands: Summands
+
+
 def _close(
     draft: _Draft, previous: Snapshot | None, old: Mapping[bytes, RouteWeights], keys: Sequence[bytes]
-) -> tuple[Snapshot, frozenset[bytes], frozenset[bytes]]:
+) -> _Closed:
     """Seal a draft with its commit; the digest is brought forward from the previous one by what changed."""
     new = dict(zip(keys, draft.routes, strict=True))
     changed = frozenset(key for key, route in new.items() if old.get(key) is not route)
     removed = frozenset(old.keys() - new.keys())
-    if previous is None or len(changed) == len(new):
-        digest = digest_of(new)
-    else:
+    came, went, total = summands_of({key: new[key] for key in sorted(changed)}), dict[bytes, int](), 0
+    if previous is not None and len(changed) < len(new):
+        went = summands_of({key: old[key] for key in sorted(removed | (changed & old.keys()))})
         total = int(previous.commit.digest, 16)
-        for key in sorted(removed | (changed & old.keys())):
-            total = remove(total, summand(key, encode_body(old[key])))
-        for key in sorted(changed):
-            total = add(total, summand(key, encode_body(new[key])))
-        digest = to_text(total)
+    for part in went.values():
+        total = remove(total, part)
+    for part in came.values():
+        total = add(total, part)
     settings, stamp = draft.settings, draft.stamp
     commit = SnapshotCommit(
         epoch=stamp.epoch,
@@ -268,11 +284,11 @@ def _close(
         valid_until_ms=stamp.now_ms + settings.ttl_ms,
         route_count=len(draft.routes),
         changed=tuple(key.decode() for key in sorted(changed)),
-        digest=digest,
+        digest=to_text(total),
         policy=settings.policy,
         policy_hash=policy_hash(settings),
         inputs=draft.problem.inputs,
         remembered=draft.told.remembered,
         protections=draft.told.protections,
     )
-    return Snapshot(commit, draft.routes), changed, removed
+    return _Closed(Snapshot(commit, draft.routes), changed, removed, Summands(came, went))

@@ -13,86 +13,120 @@ wait, until the solver sheds it: the data plane sheds it at once, by `kept`.
 
 Taken of the same few engines as the static fallback; in a fleet without any room it is by capacity. It is as of when
 the route was written: what changes elsewhere alone is no reason to write it again. `failover_spare` 0 gives none.
+
+All routes that are written in a tick are reckoned at once, a line of `MAX_TARGETS` engines each; sums run from left to
+right.
 """
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from headrace.schemas.weights import FallbackTarget
 from headrace.solver.core.answer.apportion import apportion
-from headrace.solver.core.program.layout import Ints, Layout
+from headrace.solver.core.answer.fallback import MAX_TARGETS, Near, fallback_targets
+from headrace.solver.core.program.layout import Entries, Floats, Ints, Layout
 from headrace.solver.core.program.plan import Plan, utilisation
 
+Bools = npt.NDArray[np.bool_]
 LEAST = 0.01
 DIGITS = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Failover:
-    """Of one route: its targets, sorted by engine, and what each engine has to spare and to lose, RPS, by index."""
+    """Of N routes: their targets, each sorted by engine, and (N, `MAX_TARGETS`) which engines have how much to spare.
 
-    targets: tuple[FallbackTarget, ...] = ()
-    spare: tuple[tuple[int, float], ...] = ()
+    The engine is -1 and the spare capacity 0 RPS where there is none.
+    """
 
-    def kept(self, engine: int, load_rps: float) -> float | None:
-        """Give the share of an engine's sessions, at its load, that would find room; None without a failover."""
-        if not self.targets:
-            return None
-        room = sum(spare for e, spare in self.spare if e != engine)
-        return 1.0 if load_rps <= room else round(room / load_rps, DIGITS)
+    targets: Sequence[tuple[FallbackTarget, ...]]
+    engine: Ints
+    spare: Floats
+    load: Floats
+
+    def kept(self, place: Ints, engine: Ints) -> list[float | None]:
+        """Give the share of the sessions of engines (T,) in routes (T,) that would find room; None without a failover.
+
+        Args:
+            place: which of the N routes.
+            engine: index into the layout's.
+        """
+        room = np.zeros(len(place))
+        for k in range(self.engine.shape[1]):
+            room += np.where(self.engine[place, k] == engine, 0.0, self.spare[place, k])
+        there = [bool(targets) for targets in self.targets]
+        rows = zip(place.tolist(), self.load[engine].tolist(), room.tolist(), strict=True)
+        return [(1.0 if load <= left else round(left / load, DIGITS)) if there[n] else None for n, load, left in rows]
 
 
 class Failovers:
-    """Gives the failover of each route that is written. Lives for one tick.
+    """Gives the failovers of the routes that are written. Lives for one tick.
 
     Args:
         layout: of the problem.
         plan: what was decided.
-        near: (row, engine) of each row's nearest engines, sorted.
+        near: each row's nearest engines.
         enough: `failover_spare`.
     """
 
-    def __init__(self, layout: Layout, plan: Plan, near: tuple[Ints, Ints], enough: float) -> None:
-        row, engine = near
+    def __init__(self, layout: Layout, plan: Plan, near: Near, enough: float) -> None:
         self._layout = layout
         self._enough = enough
-        self._start: list[int] = np.searchsorted(row, np.arange(len(layout.rows) + 1)).tolist()
-        self._near: list[int] = engine.tolist()
+        self._near = near
         capacity, usable = layout.engine_capacity, layout.engine_pool >= 0
-        load = np.zeros(len(capacity))
-        load[usable] = capacity[usable] * utilisation(layout, plan)[layout.engine_group[usable]]
-        self.load: list[float] = load.tolist()
-        self._spare: list[float] = np.maximum(capacity - load, 0.0).tolist()
-        self._capacity: list[float] = capacity.tolist()
+        self._load = np.zeros(len(capacity))
+        self._load[usable] = capacity[usable] * utilisation(layout, plan)[layout.engine_group[usable]]
+        self._spare: Floats = np.maximum(capacity - self._load, 0.0)
 
-    def of(self, row: int, used: Collection[int]) -> Failover:
-        """Give a row's failover, for the engines that have its weights."""
-        near = self._near[self._start[row] : self._start[row + 1]]
-        if self._enough <= 0.0 or not near or not used:
-            return Failover()
-        taken = self._taken(row, near, used)
-        weight = np.array([max(self._spare[e], LEAST * self._capacity[e]) for e in taken])
-        ppm: list[int] = apportion(np.zeros(len(taken), np.int64), weight, np.array(taken), 1).tolist()
-        engines = [self._layout.engines[e] for e in taken]
-        targets = tuple(
-            FallbackTarget(e.engine_id, e.address, share) for e, share in zip(engines, ppm, strict=True) if share > 0
-        )
-        return Failover(targets, tuple((e, self._spare[e]) for e in taken))
+    def of(self, rows: Ints, used: Entries) -> Failover:
+        """Give the failovers of rows (N,), for the weights of all rows."""
+        size = (len(rows), MAX_TARGETS)
+        engine, distance = np.full(size, -1, dtype=np.int64), np.full(size, np.inf)
+        count = np.diff(self._near.start)[rows]
+        there: Bools = np.arange(MAX_TARGETS) < count[:, None]
+        at = (self._near.start[rows][:, None] + np.arange(MAX_TARGETS))[there]
+        engine[there], distance[there] = self._near.engine[at], self._near.distance[at]
+        spare = np.where(there, self._spare[engine], 0.0) if len(self._spare) else np.zeros(size)
+        wanted_rps = self._enough * self._busiest(rows, used)
+        there &= ((wanted_rps >= 0.0) & (self._enough > 0.0))[:, None]
+        taken = there & _taken(distance, spare, self._among(rows, engine, used), wanted_rps)
+        line, _ = np.nonzero(taken)
+        members = engine[taken]
+        weight = np.maximum(self._spare[members], LEAST * self._layout.engine_capacity[members])
+        ppm = apportion(line, weight, members, len(rows))
+        some = ppm > 0
+        start = np.searchsorted(line[some], np.arange(len(rows) + 1))
+        targets = fallback_targets(self._layout.engines, start, members[some], ppm[some])
+        return Failover(targets, np.where(taken, engine, -1), np.where(taken, spare, 0.0), self._load)
 
-    def _taken(self, row: int, near: list[int], used: Collection[int]) -> list[int]:
-        """Give the nearest engines that have enough to spare together, sorted; engines as far as the last one, too."""
-        wanted_rps = self._enough * max(self.load[e] for e in used)
-        pairs = self._layout.pairs_of(row)
-        at = np.searchsorted(self._layout.pair_pool[pairs], self._layout.engine_pool[near])
-        distance: list[float] = self._layout.pair_network[pairs][at].tolist()
-        taken: list[int] = []
-        room, own, furthest = 0.0, 0.0, -1.0
-        for ms, e in sorted(zip(distance, near, strict=True)):
-            if room - own > wanted_rps and ms > furthest:
-                break
-            taken.append(e)
-            room, furthest = room + self._spare[e], ms
-            own = max(own, self._spare[e]) if e in used else own
-        return sorted(taken)
+    def _busiest(self, rows: Ints, used: Entries) -> Floats:
+        """Give the load of the busiest engine that each row uses, RPS; -1 where it uses none."""
+        most = np.full(len(self._layout.rows), -1.0)
+        np.maximum.at(most, used.row, self._load[used.engine])
+        return np.asarray(most[rows], dtype=np.float64)
+
+    def _among(self, rows: Ints, engine: Ints, used: Entries) -> Bools:
+        """Say which engines (N, k) are among those that their rows use."""
+        size = max(len(self._layout.engines), 1)
+        keys = used.row * size + used.engine
+        wanted = rows[:, None] * size + engine
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.asarray((keys[at] == wanted) & (engine >= 0), dtype=np.bool_) if len(keys) else engine < -1
+
+
+def _taken(distance: Floats, spare: Floats, used: Bools, wanted_rps: Floats) -> Bools:
+    """Take of each line the nearest that have enough to spare together; those as far as the last one, too."""
+    # Engines of one distance stay in their order, and those that are not there come last.
+    order = np.argsort(distance, axis=1, kind="stable")
+    distance, spare = np.take_along_axis(distance, order, axis=1), np.take_along_axis(spare, order, axis=1)
+    used = np.take_along_axis(used, order, axis=1)
+    room = np.cumsum(spare, axis=1)
+    own = np.maximum.accumulate(np.where(used, spare, 0.0), axis=1)
+    enough = np.zeros_like(used)
+    enough[:, 1:] = (room - own > wanted_rps[:, None])[:, :-1] & (distance[:, 1:] > distance[:, :-1])
+    taken = np.empty_like(used)
+    np.put_along_axis(taken, order, ~np.logical_or.accumulate(enough, axis=1), axis=1)
+    return taken

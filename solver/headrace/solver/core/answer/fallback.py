@@ -5,33 +5,48 @@ be overloaded before all are; the network is ignored but for which engines are k
 `MAX_TARGETS`. Nominal capacity (without health factors) is used so that the fallback does not change from tick to tick.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from operator import attrgetter
 
 import numpy as np
 
 from headrace.schemas.weights import FallbackTarget
 from headrace.solver.core.answer.apportion import apportion
-from headrace.solver.core.program.layout import Ints, Layout
+from headrace.solver.core.problem import Engine
+from headrace.solver.core.program.layout import Floats, Ints, Layout
 
 MAX_TARGETS = 16
 """The fallback keeps the nearest this many engines."""
 _ID, _ADDRESS, _PPM = attrgetter("engine_id"), attrgetter("address"), attrgetter("weight_ppm")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Near:
+    """The nearest engines of R rows, sorted by row and engine: where each row's begin (R + 1,), which, how far (ms)."""
+
+    start: Ints
+    engine: Ints
+    distance: Floats
+
+
 class Fallbacks:
     """The fallbacks of one layout, apportioned all at once, made into records only where they are asked for.
 
     Attributes:
-        near: (row, engine) of each row's nearest engines, sorted.
+        near: each row's nearest engines.
     """
 
     def __init__(self, layout: Layout) -> None:
         self._engines = layout.engines
         nominal = np.array([e.ready_replicas * e.capacity_rps_per_replica for e in layout.engines], dtype=np.float64)
-        row, engine = self.near = _nearest(layout)
-        self._start: list[int] = np.searchsorted(row, np.arange(len(layout.rows) + 1)).tolist()
+        row, engine, distance = _nearest(layout)
+        self.near = Near(np.searchsorted(row, np.arange(len(layout.rows) + 1)), engine, distance)
+        self._shares = apportion(row, nominal[engine], engine, len(layout.rows))
+        self._start: list[int] = self.near.start.tolist()
         self._engine: list[int] = engine.tolist()
-        self._ppm: list[int] = apportion(row, nominal[engine], engine, len(layout.rows)).tolist()
+        self._ppm: list[int] = self._shares.tolist()
         ids, addresses = [e.engine_id for e in layout.engines], [e.address for e in layout.engines]
         self._ids, self._addresses = [ids[e] for e in self._engine], [addresses[e] for e in self._engine]
 
@@ -42,21 +57,47 @@ class Fallbacks:
             return False
         # In C and without a new object each, since it is asked of every route in every tick.
         return (
-            list(map(_ID, old)) == self._ids[first:end]
-            and list(map(_PPM, old)) == self._ppm[first:end]
+            list(map(_PPM, old)) == self._ppm[first:end]
+            and list(map(_ID, old)) == self._ids[first:end]
             and list(map(_ADDRESS, old)) == self._addresses[first:end]
         )
 
-    def of(self, row: int) -> tuple[FallbackTarget, ...]:
-        """Give a row's fallback, sorted by engine; () where no engine may serve it."""
-        return tuple(
-            FallbackTarget((spec := self._engines[self._engine[i]]).engine_id, spec.address, self._ppm[i])
-            for i in range(self._start[row], self._start[row + 1])
-        )
+    def of(self, rows: Ints) -> Sequence[tuple[FallbackTarget, ...]]:
+        """Give the fallbacks of rows, each sorted by engine; () where no engine may serve it."""
+        start = self.near.start
+        count = np.diff(start)[rows]
+        ends = np.cumsum(count)
+        at = np.repeat(start[rows] - (ends - count), count) + np.arange(int(count.sum()))
+        return fallback_targets(self._engines, np.append(0, ends), self.near.engine[at], self._shares[at])
 
 
-def _nearest(layout: Layout) -> tuple[Ints, Ints]:
-    """Give (row, engine) of the nearest `MAX_TARGETS` engines of every row, sorted; of one site the lowest ids."""
+def fallback_targets(
+    engines: Sequence[Engine], start: Ints, engine: Ints, ppm: Ints
+) -> list[tuple[FallbackTarget, ...]]:
+    """Make the targets of N routes, `start` (N + 1,) saying where each one's begin; equal ones are one tuple.
+
+    Clusters near each other have the same engines near them, and of a model that few engines serve all have.
+    """
+    names = np.stack((engine, ppm), axis=1).astype(np.int32).tobytes()
+    ids, addresses = [e.engine_id for e in engines], [e.address for e in engines]
+    members: list[int] = engine.tolist()
+    shares: list[int] = ppm.tolist()
+    engine_ids, at_addresses = [ids[e] for e in members], [addresses[e] for e in members]
+    bounds: list[int] = start.tolist()
+    made: dict[bytes, tuple[FallbackTarget, ...]] = {}
+    found: list[tuple[FallbackTarget, ...]] = []
+    for first, end in pairwise(bounds):
+        name = names[8 * first : 8 * end]
+        targets = made.get(name)
+        if targets is None:
+            own = slice(first, end)
+            targets = made[name] = tuple(map(FallbackTarget, engine_ids[own], at_addresses[own], shares[own]))
+        found.append(targets)
+    return found
+
+
+def _nearest(layout: Layout) -> tuple[Ints, Ints, Floats]:
+    """Give (row, engine, ms) of the nearest `MAX_TARGETS` engines of every row, sorted; of one site the lowest ids."""
     sizes = np.array([min(len(pool.engines), MAX_TARGETS) for pool in layout.pools], dtype=np.int64)
     members = np.array([e for pool in layout.pools for e in pool.engines[:MAX_TARGETS]], dtype=np.int64)
     pair = _near_pairs(layout, sizes)
@@ -69,12 +110,16 @@ def _nearest(layout: Layout) -> tuple[Ints, Ints]:
     further = np.append(np.True_, (of_pair[1:] != of_pair[:-1]) | (distance[1:] != distance[:-1]))[: len(pair)]
     step, engines = np.repeat(np.cumsum(further), count), max(len(layout.engines), 1)
     by_distance = np.argsort(step * engines + engine, kind="stable")
-    row, engine = np.repeat(of_pair, count)[by_distance], engine[by_distance]
+    row, engine, ms = (
+        np.repeat(of_pair, count)[by_distance],
+        engine[by_distance],
+        np.repeat(distance, count)[by_distance],
+    )
     rank = np.arange(len(row)) - np.searchsorted(row, np.arange(len(layout.rows)))[row]
     near = rank < MAX_TARGETS
-    row, engine = row[near], engine[near]
+    row, engine, ms = row[near], engine[near], ms[near]
     order = np.argsort(row * engines + engine)
-    return row[order], engine[order]
+    return row[order], engine[order], ms[order]
 
 
 def _near_pairs(layout: Layout, sizes: Ints) -> Ints:

@@ -9,12 +9,13 @@ CHEAPEST      no engine that the route may use is nearer
 PINNED        an operator holds its share within bounds, whatever it costs
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from headrace.schemas.weights import Reason
-from headrace.solver.core.program.layout import Floats, Layout
+from headrace.solver.core.program.layout import Floats, Ints, Layout
 from headrace.solver.core.program.plan import Plan
 from headrace.solver.core.program.predictions import FULL
 
@@ -23,21 +24,24 @@ DEMAND_HELD = "demand held at the last known: nothing is heard of it now"
 """What ends the sentence of a route whose demand is not measured any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """One target in numbers: milliseconds but for `weight_ppm` and `load`. `marginal_ms` is None without prices.
+@dataclass(frozen=True, slots=True, eq=False)
+class Standings:
+    """Targets in numbers, (T,): milliseconds but for weights, loads and their routes' demand.
 
-    `pinned` says who holds its share to what; empty where nobody does.
+    `price_ms` is that of the engine, `marginal_ms` with the network; None without prices. `pinned` says who
+    holds a share to what; empty where nobody does.
     """
 
-    weight_ppm: int
-    network_ms: float
-    engine_ms: float
-    load: float
-    marginal_ms: float | None
-    nearest_ms: float
-    cheapest_ms: float | None
-    pinned: str = ""
+    weight_ppm: Ints
+    demand_rps: Floats
+    network_ms: Floats
+    engine_ms: Floats
+    load: Floats
+    price_ms: Floats | None
+    marginal_ms: Floats | None
+    nearest_ms: Floats
+    cheapest_ms: Floats
+    pinned: Sequence[str]
 
 
 def nearest_and_cheapest(layout: Layout, plan: Plan) -> tuple[Floats, Floats]:
@@ -54,33 +58,45 @@ def nearest_and_cheapest(layout: Layout, plan: Plan) -> tuple[Floats, Floats]:
     return nearest * layout.row_work, cheapest * layout.row_work
 
 
-def reason_of(s: Standing, demand_rps: float) -> Reason:
-    """Give the reason code of one target."""
-    if s.pinned:
-        return Reason.PINNED
-    if demand_rps <= 0.0:
-        return Reason.NO_DEMAND
-    if s.load >= FULL:
-        return Reason.AT_CAPACITY
-    if s.weight_ppm == 0:
-        return Reason.COSTLIER
-    if s.marginal_ms is not None and s.cheapest_ms is not None and s.marginal_ms > s.cheapest_ms + MARGIN_MS:
-        return Reason.KEPT_WARM
-    return Reason.SPILL if s.network_ms > s.nearest_ms + MARGIN_MS else Reason.CHEAPEST
+def reasons_of(s: Standings) -> list[Reason]:
+    """Give the reason code of each target: the first that applies."""
+    dearer = np.zeros(len(s.load), dtype=np.bool_)
+    if s.marginal_ms is not None:
+        dearer = s.marginal_ms > s.cheapest_ms + MARGIN_MS
+    applies = (
+        (Reason.PINNED, np.array([bool(words) for words in s.pinned], dtype=np.bool_)),
+        (Reason.NO_DEMAND, s.demand_rps <= 0.0),
+        (Reason.AT_CAPACITY, s.load >= FULL),
+        (Reason.COSTLIER, s.weight_ppm == 0),
+        (Reason.KEPT_WARM, dearer),
+        (Reason.SPILL, s.network_ms > s.nearest_ms + MARGIN_MS),
+    )
+    codes = [reason for reason, _ in applies] + [Reason.CHEAPEST]
+    found: list[int] = np.select([where for _, where in applies], range(len(applies)), len(applies)).tolist()
+    return [codes[i] for i in found]
 
 
-def sentence_of(s: Standing, reason: Reason) -> str:
-    """Say the reason with its numbers."""
-    text = f"{reason}: {s.network_ms:.1f} ms network + {s.engine_ms:.0f} ms engine at {s.load * 100:.0f} % load"
-    if s.pinned:
-        text = f"{text}; {s.pinned}"
-    if s.marginal_ms is None:
+def sentence_of(
+    reason: Reason, at: tuple[float, float, float], marginal_ms: float | None, saved_ms: float | None, pinned: str
+) -> str:
+    """Say the reason with its numbers.
+
+    Args:
+        reason: of the target.
+        at: round trip and engine latency, ms, and load, 0..1.
+        marginal_ms: price of a new session there; None where the policy knows no prices.
+        saved_ms: how much less the cheapest way costs it.
+        pinned: who holds its share to what.
+    """
+    network_ms, engine_ms, load = at
+    text = f"{reason}: {network_ms:.1f} ms network + {engine_ms:.0f} ms engine at {load * 100:.0f} % load"
+    if pinned:
+        text = f"{text}; {pinned}"
+    if marginal_ms is None:
         return text
-    if reason is Reason.KEPT_WARM and s.cheapest_ms is not None:
-        return (
-            f"{text}; a new session would save {s.marginal_ms - s.cheapest_ms:.0f} ms elsewhere, a moved one would not"
-        )
-    return f"{text}; marginal {s.marginal_ms:.0f} ms"
+    if reason is Reason.KEPT_WARM:
+        return f"{text}; a new session would save {saved_ms:.0f} ms elsewhere, a moved one would not"
+    return f"{text}; marginal {marginal_ms:.0f} ms"
 
 
 def route_sentence(

@@ -29,6 +29,10 @@ class Refusals:
         self._no_way: dict[str, frozenset[str]] = {}
         self._sites = {model: sorted({layout.engines[i].site for i in at}) for model, at in self._serving.items()}
 
+    def of_all(self) -> list[tuple[Excluded, ...]]:
+        """Give the same for every row."""
+        return [self.of(row) for row in range(len(self._layout.rows))]
+
     def of(self, row: int) -> tuple[Excluded, ...]:
         """Give the engines that a row may not use, sorted by id."""
         pairs = self._layout.pairs_of(row)

@@ -5,19 +5,21 @@ within the bounds below, and demand within 5 %. Predictions and sentences alone 
 rewrite every route at every tick.
 """
 
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 import numpy as np
+import numpy.typing as npt
 
-from headrace.schemas.weights import Excluded, Reason, RouteWeights, Target
+from headrace.schemas.weights import Excluded, Reason, RouteWeights
 from headrace.solver.core.answer.apportion import weigh
-from headrace.solver.core.answer.failover import Failover, Failovers
+from headrace.solver.core.answer.failover import Failovers
 from headrace.solver.core.answer.fallback import Fallbacks
 from headrace.solver.core.answer.reasons import DEMAND_HELD, route_sentence
 from headrace.solver.core.answer.refusals import Refusals
 from headrace.solver.core.answer.retry import retry_ratios
-from headrace.solver.core.answer.targets import TargetWriter
-from headrace.solver.core.program.layout import Entries, Floats, Layout
+from headrace.solver.core.answer.targets import Listed, TargetWriter
+from headrace.solver.core.program.layout import Entries, Floats, Ints, Layout
 from headrace.solver.core.program.plan import Plan
 from headrace.solver.settings import SolverSettings
 
@@ -26,7 +28,8 @@ SHED_STEP = 0.001
 RETRY_STEP = 0.005
 DEMAND_STEP = 0.05
 """Relative: how far the demand in a record may be off before the route is written again."""
-_ID, _PPM, _ADDRESS = attrgetter("engine_id"), attrgetter("weight_ppm"), attrgetter("address")
+_PPM, _ADDRESS = attrgetter("weight_ppm"), attrgetter("address")
+Bools = npt.NDArray[np.bool_]
 
 
 class RouteWriter:
@@ -36,96 +39,125 @@ class RouteWriter:
         self._layout = layout
         self._plan = plan
         self._retry: list[float] = retry_ratios(layout, plan, settings).tolist()
-        self._refusals = Refusals(layout)
+        self._excluded = Refusals(layout).of_all()
         self._fallbacks = Fallbacks(layout)
         self._failovers = Failovers(layout, plan, self._fallbacks.near, settings.failover_spare)
         self._targets = TargetWriter(layout, plan)
         self.weights: Entries = weigh(layout, plan)
-        self._start: list[int] = np.searchsorted(self.weights.row, np.arange(len(layout.rows) + 1)).tolist()
-        self._engine: list[int] = self.weights.engine.tolist()
+        start = np.searchsorted(self.weights.row, np.arange(len(layout.rows) + 1))
+        self._start: list[int] = start.tolist()
+        self._shed: list[float] = _shed_ratios(layout, plan, start).tolist()
         self._ppm: list[int] = self.weights.ppm.tolist()
+        engines: list[int] = self.weights.engine.tolist()
         ids, addresses = [e.engine_id for e in layout.engines], [e.address for e in layout.engines]
-        self._ids, self._addresses = [ids[e] for e in self._engine], [addresses[e] for e in self._engine]
-        self._shed: list[float] = _shed_ratios(layout, plan, self._start).tolist()
-        self._warm_start: list[int] = np.searchsorted(layout.warm.row, np.arange(len(layout.rows) + 1)).tolist()
-        self._answer: tuple[Entries, list[int]] | None = None
+        self._ids, self._addresses = [ids[e] for e in engines], [addresses[e] for e in engines]
 
-    def write(self, row: int, epoch: int, version: int, *, afresh: bool) -> RouteWeights:
-        """Give a row's record: the previous one itself where it says the same and need not be written `afresh`."""
-        excluded = self._refusals.of(row)
-        old = self._layout.previous.get(self._layout.row_key[row])
-        if old is not None and not afresh and self._says_the_same(old, row, excluded):
-            return old
-        first, end = self._start[row], self._start[row + 1]
-        shares = dict(zip(self._engine[first:end], self._ppm[first:end], strict=True))
-        asked, shed = self._layout.rows[row], self._shed[row]
-        prices = self._plan.prices
-        marginal = float(prices.row[row]) * asked.work if prices is not None and shares else None
-        named = list(zip(self._ids[first:end], self._ppm[first:end], strict=True))
-        said = route_sentence(asked.demand_rps, named, shed, marginal)
-        failover = self._failovers.of(row, shares)
-        return RouteWeights(
-            cluster=asked.route.cluster,
-            model=asked.route.model,
-            request_class=asked.route.request_class,
-            tier=asked.tier,
-            epoch=epoch,
-            version=version,
-            demand_rps=asked.demand_rps,
-            targets=self._written(row, shares, old, failover),
-            excluded=excluded,
-            fallback=self._fallbacks.of(row),
-            shed_ratio=shed,
-            retry_ratio=self._retry[row],
-            marginal_ms=marginal,
-            sentence=f"{said}; {DEMAND_HELD}" if asked.demand_held else said,
-            failover=failover.targets,
-        )
+    def write(self, epoch: int, version: int, *, afresh: bool) -> tuple[RouteWeights, ...]:
+        """Give each row's record: the previous one itself where it says the same and need not be written `afresh`."""
+        old = [self._layout.previous.get(key) for key in self._layout.row_key]
+        rows = np.arange(len(old)) if afresh else self._changed(old)
+        written = self._written(rows, epoch, version) if len(rows) else ()
+        routes = dict(zip(rows.tolist(), written, strict=True))
+        # A row without an old record is always written.
+        return tuple(routes[row] if row in routes or kept is None else kept for row, kept in enumerate(old))
 
-    def _answered(self, row: int, shares: dict[int, int]) -> dict[int, int]:
-        """Give the policy's own answer by engine, where its weights stand for their own sake; else the weights."""
-        answer = self._plan.answer
-        if answer is None or answer.kept[row]:
-            return shares
-        if self._answer is None:
-            made = weigh(self._layout, answer)
-            self._answer = made, np.searchsorted(made.row, np.arange(len(self._layout.rows) + 1)).tolist()
-        entries, start = self._answer
-        own = slice(start[row], start[row + 1])
-        return dict(zip(entries.engine[own].tolist(), entries.ppm[own].tolist(), strict=True))
+    def _written(self, rows: Ints, epoch: int, version: int) -> Iterator[RouteWeights]:
+        listed, failover = self._listed(rows), self._failovers.of(rows, self.weights)
+        place = np.repeat(np.arange(len(rows)), np.diff(listed.start))
+        targets = self._targets.write(listed, failover.kept(place, listed.engine))
+        prices: list[float] | None = None if self._plan.prices is None else self._plan.prices.row.tolist()
+        numbers: list[int] = rows.tolist()
+        parts = zip(numbers, targets, self._fallbacks.of(rows), failover.targets, strict=True)
+        for row, of_row, fallback, lost in parts:
+            own = slice(self._start[row], self._start[row + 1])
+            asked, shed = self._layout.rows[row], self._shed[row]
+            marginal = prices[row] * asked.work if prices is not None and own.stop > own.start else None
+            named = list(zip(self._ids[own], self._ppm[own], strict=True))
+            said = route_sentence(asked.demand_rps, named, shed, marginal)
+            yield RouteWeights(
+                cluster=asked.route.cluster,
+                model=asked.route.model,
+                request_class=asked.route.request_class,
+                tier=asked.tier,
+                epoch=epoch,
+                version=version,
+                demand_rps=asked.demand_rps,
+                targets=of_row,
+                excluded=self._excluded[row],
+                fallback=fallback,
+                shed_ratio=shed,
+                retry_ratio=self._retry[row],
+                marginal_ms=marginal,
+                sentence=f"{said}; {DEMAND_HELD}" if asked.demand_held else said,
+                failover=lost,
+            )
 
-    def _written(
-        self, row: int, shares: dict[int, int], old: RouteWeights | None, failover: Failover
-    ) -> tuple[Target, ...]:
-        before = {} if old is None else {t.engine_id: t.weight_ppm for t in old.targets if t.weight_ppm > 0}
-        answer = self._answered(row, shares)
+    def _listed(self, rows: Ints) -> Listed:
+        """List the engines of rows: those with a weight, those that had one or were answered, and those pinned."""
         # An engine that lost all its weight stays listed once, with the reason why; one that was answered, or is
         # pinned to nothing, for it.
-        warm: list[int] = self._layout.warm.engine[self._warm_start[row] : self._warm_start[row + 1]].tolist()
-        engines = self._layout.engines
-        listed = dict.fromkeys((*shares, *warm, *answer, *self._targets.pinned.get(row, ())))
-        weights = {e: (shares.get(e, 0), answer.get(e, 0), before.get(engines[e].engine_id, 0)) for e in listed}
-        kept = {e: failover.kept(e, self._failovers.load[e]) for e in listed}
-        return self._targets.write(row, weights, kept)
+        layout, size = self._layout, max(len(self._layout.engines), 1)
+        chosen = np.zeros(len(layout.rows), dtype=np.bool_)
+        chosen[rows] = True
+        pinned = [row * size + engine for row in sorted(self._targets.pinned) for engine in self._targets.pinned[row]]
+        weights, warm, answer, before = (
+            _of_rows(entries, chosen, size) for entries in (self.weights, layout.warm, self._answered(), layout.before)
+        )
+        of_pins: Ints = np.array(pinned, dtype=np.int64)
+        keys = np.unique(np.concatenate((weights[0], warm[0], answer[0], of_pins[chosen[of_pins // size]])))
+        start = np.searchsorted(keys // size, rows)
+        return Listed(
+            np.append(start, len(keys)),
+            keys // size,
+            keys % size,
+            *(_looked_up(keys, entries) for entries in (weights, answer, before)),
+        )
+
+    def _answered(self) -> Entries:
+        """Give the policy's own answer, where the plan's weights stand for their own sake; else the weights."""
+        answer, weights = self._plan.answer, self.weights
+        if answer is None:
+            return weights
+        made = weigh(self._layout, answer)
+        own, same = ~answer.kept[made.row], answer.kept[weights.row]
+        row = np.concatenate((made.row[own], weights.row[same]))
+        order = np.argsort(row, kind="stable")
+        engine = np.concatenate((made.engine[own], weights.engine[same]))[order]
+        return Entries(row[order], engine, np.concatenate((made.ppm[own], weights.ppm[same]))[order])
+
+    def _changed(self, old: Sequence[RouteWeights | None]) -> Ints:
+        """Give the rows whose old record does not say the same any more, or that have none."""
+        same = self._same_weights()
+        changed = [
+            row
+            for row, route in enumerate(old)
+            if route is None or not (same[row] and self._says_the_same(route, row, self._excluded[row]))
+        ]
+        return np.array(changed, dtype=np.int64)
+
+    def _same_weights(self) -> list[bool]:
+        """Say of each row whether its weights are the old ones, engine by engine, (R,)."""
+        rows, new, old = len(self._layout.rows), self.weights, self._layout.before
+        alike = np.bincount(new.row, minlength=rows) == np.bincount(old.row, minlength=rows)
+        ours, theirs = alike[new.row], alike[old.row]
+        off = (new.engine[ours] != old.engine[theirs]) | (new.ppm[ours] != old.ppm[theirs])
+        same: list[bool] = (alike & (np.bincount(new.row[ours], weights=off, minlength=rows) == 0.0)).tolist()
+        return same
 
     def _says_the_same(self, old: RouteWeights, row: int, excluded: tuple[Excluded, ...]) -> bool:
-        first, end = self._start[row], self._start[row + 1]
-        # In C and without a new object each, since it is asked of every route in every tick.
-        live = old.targets if all(map(_PPM, old.targets)) else [t for t in old.targets if t.weight_ppm > 0]
-        if (
-            list(map(_PPM, live)) != self._ppm[first:end]
-            or list(map(_ID, live)) != self._ids[first:end]
-            or list(map(_ADDRESS, live)) != self._addresses[first:end]
-        ):
-            return False
-        asked, shed = self._layout.rows[row], self._shed[row]
+        """Say whether all but the weights is as it was."""
+        asked, shed, demand = self._layout.rows[row], self._shed[row], old.demand_rps
         if old.tier != asked.tier or abs(self._retry[row] - old.retry_ratio) > RETRY_STEP:
             return False
-        if abs(asked.demand_rps - old.demand_rps) > DEMAND_STEP * max(asked.demand_rps, old.demand_rps):
+        if abs(asked.demand_rps - demand) > DEMAND_STEP * max(asked.demand_rps, demand):
             return False
         if abs(shed - old.shed_ratio) > SHED_STEP or (shed in (0.0, 1.0)) != (old.shed_ratio in (0.0, 1.0)):
             return False
         if old.sentence.endswith(DEMAND_HELD) != asked.demand_held:
+            return False
+        # In C and without a new object each, since it is asked of every route in every tick.
+        live = old.targets if all(map(_PPM, old.targets)) else [t for t in old.targets if t.weight_ppm > 0]
+        if list(map(_ADDRESS, live)) != self._addresses[self._start[row] : self._start[row + 1]]:
             return False
         pinned = [self._layout.engines[e].engine_id for e in sorted(self._targets.pinned.get(row, ()))]
         if pinned != [t.engine_id for t in old.targets if t.reason is Reason.PINNED]:
@@ -137,7 +169,22 @@ class RouteWriter:
         return self._fallbacks.is_still(row, old.fallback)
 
 
-def _shed_ratios(layout: Layout, plan: Plan, start: list[int]) -> Floats:
+def _of_rows(entries: Entries, chosen: Bools, size: int) -> tuple[Ints, Ints]:
+    """Give (row x size + engine, ppm) of the entries of the rows that are chosen, but of engines that are out."""
+    some = chosen[entries.row] & (entries.engine >= 0)
+    return entries.row[some] * size + entries.engine[some], entries.ppm[some]
+
+
+def _looked_up(keys: Ints, entries: tuple[Ints, Ints]) -> Ints:
+    """Give the ppm of each key; 0 where it has no entry."""
+    found = np.zeros(len(keys), dtype=np.int64)
+    at = np.minimum(np.searchsorted(keys, entries[0]), len(keys) - 1)
+    there = keys[at] == entries[0]
+    found[at[there]] = entries[1][there]
+    return found
+
+
+def _shed_ratios(layout: Layout, plan: Plan, start: Ints) -> Floats:
     """Give the share of each row that is refused, (R,); 1 where no engine has a weight."""
     demand = layout.demand
     ratio = np.divide(plan.shed, demand, out=np.zeros_like(demand), where=demand > 0.0)

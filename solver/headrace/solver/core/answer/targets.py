@@ -1,96 +1,110 @@
-"""The engines of a route -> its targets: each with its weight, what is predicted of it, and why.
+"""The engines of routes -> their targets: each with its weight, what is predicted of it, and why.
 
-What is the same for every route (predictions of groups, prices of pools) is made into plain lists once: a snapshot of a
-large fleet has tens of thousands of targets, and reading one number of an array costs more than the number.
+All targets of a tick are reckoned together, in columns; only sentences and records are made one by one. A first
+snapshot of a large fleet has tens of thousands of them.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from headrace.schemas.weights import Target
 from headrace.solver.core.answer.pinned import pinned_engines
-from headrace.solver.core.answer.reasons import Standing, nearest_and_cheapest, reason_of, sentence_of
+from headrace.solver.core.answer.reasons import Standings, nearest_and_cheapest, reasons_of, sentence_of
 from headrace.solver.core.profile.load_cost import MS
-from headrace.solver.core.program.layout import Layout
+from headrace.solver.core.program.layout import Floats, Ints, Layout
 from headrace.solver.core.program.plan import Plan
 from headrace.solver.core.program.predictions import predict
 
-Weights = tuple[int, int, int]
-"""Of one engine in one route, ppm: its weight, the policy's own answer, and the weight before."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """The engines of N routes, T in all: `start` (N + 1,) says where each route's begin, sorted by engine in it.
+
+    Of each engine in its route, (T,): the route's row, its own index, and in ppm its weight, the policy's own answer,
+    and the weight before.
+    """
+
+    start: Ints
+    row: Ints
+    engine: Ints
+    weight: Ints
+    answer: Ints
+    before: Ints
 
 
 class TargetWriter:
     """Writes the targets of one plan's routes. Lives for one tick."""
 
     def __init__(self, layout: Layout, plan: Plan) -> None:
-        told = predict(layout, plan)
-        nearest, cheapest = nearest_and_cheapest(layout, plan)
         self._layout = layout
-        self._engines = layout.engines
-        self._demand: list[float] = layout.demand.tolist()
-        self._work: list[float] = layout.row_work.tolist()
-        self._nearest: list[float] = nearest.tolist()
-        self._cheapest: list[float] | None = None if plan.prices is None else cheapest.tolist()
-        self._price: list[float] | None = None if plan.prices is None else plan.prices.pool.tolist()
-        self._group: list[int] = layout.engine_group.tolist()
-        self._pool: list[int] = layout.engine_pool.tolist()
-        self._load: list[float] = told.utilisation.tolist()
-        self._ttft: list[float] = told.ttft_s.tolist()
-        self._tbot: list[float] = told.tbot_s.tolist()
-        self._latency: list[float] = told.latency_ms.tolist()
+        self._plan = plan
         self.pinned = pinned_engines(layout)
 
-    def write(self, row: int, weights: Mapping[int, Weights], kept: Mapping[int, float | None]) -> tuple[Target, ...]:
-        """Give a row's targets, sorted by engine, for the weights of engines that it may use.
+    def write(self, listed: Listed, kept: Sequence[float | None]) -> list[tuple[Target, ...]]:
+        """Give the targets of routes, sorted by engine; `kept` (T,) is what the failovers have room for of sessions."""
+        layout, engines, group = self._layout, self._layout.engines, self._layout.engine_group[listed.engine]
+        s, told = self._standings(listed), predict(layout, self._plan)
+        network_s: list[float] = (s.network_ms / MS).tolist()
+        price = _nones(group) if s.price_ms is None else s.price_ms.tolist()
+        saved = _nones(group) if s.marginal_ms is None else (s.marginal_ms - s.cheapest_ms).tolist()
+        marginal = _nones(group) if s.marginal_ms is None else s.marginal_ms.tolist()
+        numbers: list[int] = listed.engine.tolist()
+        columns = (
+            *(listed.weight.tolist(), listed.answer.tolist(), listed.before.tolist()),
+            *(network_s, told.ttft_s[group].tolist(), told.tbot_s[group].tolist(), s.load.tolist(), price),
+            *(s.network_ms.tolist(), s.engine_ms.tolist(), marginal, saved, reasons_of(s), s.pinned, kept),
+        )
+        made: list[Target] = []
+        of_targets = [engines[e] for e in numbers]
+        for engine, ppm, own, was, away, ttft, tbot, load, cost, ms, inside, total, more, reason, pin, keeps in zip(
+            of_targets, *columns, strict=True
+        ):
+            sentence = sentence_of(reason, (ms, inside, load), total, more, pin)
+            if engine.latency_sentence:
+                sentence = f"{sentence}; {engine.latency_sentence}"
+            made.append(
+                Target(
+                    *(engine.engine_id, engine.address, ppm, own, was, away, ttft, tbot, load, cost),
+                    *(reason, sentence, keeps),
+                )
+            )
+        return [tuple(made[first:end]) for first, end in pairwise(listed.start.tolist())]
 
-        `kept` is what its failover has room for of each one's sessions.
-        """
-        listed = sorted(weights)
-        network = self._networks(row, listed)
-        pinned = self.pinned.get(row, {})
-        return tuple(
-            [
-                replace(self._one(row, e, ms, weights[e], pinned.get(e, "")), failover_kept=kept[e])
-                for e, ms in zip(listed, network, strict=True)
-            ]
+    def _standings(self, listed: Listed) -> Standings:
+        layout, plan = self._layout, self._plan
+        told, group = predict(layout, plan), layout.engine_group[listed.engine]
+        nearest, cheapest = nearest_and_cheapest(layout, plan)
+        # What is of a unit of work becomes what is of a request.
+        work = layout.row_work[listed.row]
+        network = self._network(listed) * work
+        price = None if plan.prices is None else plan.prices.pool[layout.engine_pool[listed.engine]] * work
+        return Standings(
+            weight_ppm=listed.weight,
+            demand_rps=layout.demand[listed.row],
+            network_ms=network,
+            engine_ms=told.latency_ms[group] * work,
+            load=told.utilisation[group],
+            price_ms=price,
+            marginal_ms=None if price is None else network + price,
+            nearest_ms=nearest[listed.row],
+            cheapest_ms=cheapest[listed.row],
+            pinned=self._pinned(listed),
         )
 
-    def _networks(self, row: int, engines: Sequence[int]) -> list[float]:
-        pairs = self._layout.pairs_of(row)
-        pools = self._layout.engine_pool[engines]
-        at = pairs.start + np.searchsorted(self._layout.pair_pool[pairs], pools)
-        network: list[float] = (self._layout.pair_network[at] * self._work[row]).tolist()
-        return network
+    def _network(self, listed: Listed) -> Floats:
+        layout, size = self._layout, len(self._layout.pools)
+        wanted = listed.row * size + layout.engine_pool[listed.engine]
+        return layout.pair_network[np.searchsorted(layout.pair_row * size + layout.pair_pool, wanted)]
 
-    def _one(self, row: int, e: int, network_ms: float, weights: Weights, pinned: str) -> Target:
-        engine, group = self._engines[e], self._group[e]
-        work = self._work[row]
-        price = None if self._price is None else self._price[self._pool[e]] * work
-        s = Standing(
-            weight_ppm=weights[0],
-            network_ms=network_ms,
-            engine_ms=self._latency[group] * work,
-            load=self._load[group],
-            marginal_ms=None if price is None else network_ms + price,
-            nearest_ms=self._nearest[row],
-            cheapest_ms=None if self._cheapest is None else self._cheapest[row],
-            pinned=pinned,
-        )
-        reason = reason_of(s, self._demand[row])
-        sentence = sentence_of(s, reason)
-        return Target(
-            engine_id=engine.engine_id,
-            address=engine.address,
-            weight_ppm=weights[0],
-            solver_ppm=weights[1],
-            previous_ppm=weights[2],
-            network_s=network_ms / MS,
-            ttft_s=self._ttft[group],
-            tbot_s=self._tbot[group],
-            utilisation=s.load,
-            engine_price_ms=price,
-            reason=reason,
-            sentence=f"{sentence}; {engine.latency_sentence}" if engine.latency_sentence else sentence,
-        )
+    def _pinned(self, listed: Listed) -> list[str]:
+        if not self.pinned:
+            return [""] * len(listed.row)
+        pairs = zip(listed.row.tolist(), listed.engine.tolist(), strict=True)
+        return [self.pinned.get(row, {}).get(engine, "") for row, engine in pairs]
+
+
+def _nones(like: Ints) -> list[float | None]:
+    return [None] * len(like)
