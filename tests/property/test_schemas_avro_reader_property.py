@@ -120,7 +120,9 @@ def test_an_array_in_several_blocks_and_one_with_its_size_are_read() -> None:
     head = b"\x02e\x02s\x00" + zigzag(1_000) + zigzag(2_000)
     distribution = b"\x02m\x02" + zigzag(3) + bytes(8) + b"\x00\x00" + zigzag(0) + zigzag(-2)
     counts = zigzag(1) + zigzag(1) + zigzag(-2) + zigzag(2) + zigzag(0) + zigzag(2) + b"\x00"
-    body = head + zigzag(-1) + zigzag(len(distribution + counts)) + distribution + counts + b"\x00" + b"\x00\x00\x00"
+    body = (
+        head + zigzag(-1) + zigzag(len(distribution + counts)) + distribution + counts + b"\x00" + b"\x00\x00\x00\x00"
+    )
     record, end = reader_of(EngineSignals)(body, 0)
     assert end == len(body)
     assert record.distributions[0].bucket_counts == (1, 0, 2)

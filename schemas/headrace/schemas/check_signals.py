@@ -10,7 +10,7 @@ from headrace.schemas.check_series import MAX_AHEAD_MS, series_problems
 from headrace.schemas.dead_letters import Rejected, RejectReason
 from headrace.schemas.histogram import BUCKETS, MAX_INDEX, MIN_INDEX
 from headrace.schemas.ids import identifier_problem, is_identifier
-from headrace.schemas.signals import Demand, Distribution, EngineSignals, EngineStatus, NetworkProbe
+from headrace.schemas.signals import Demand, Distribution, EngineSignals, EngineStatus, NetworkProbe, Outcomes
 
 Signal = EngineSignals | Demand | NetworkProbe
 
@@ -68,6 +68,7 @@ def _is_sound(signal: EngineSignals, timestamp_ms: int) -> bool:
         and len({(each.model, each.metric) for each in distributions}) == len(distributions)
         and all(map(_is_sound_distribution, distributions))
         and (status is None or _is_sound_status(status))
+        and (signal.outcomes is None or not any(_outcomes(signal.outcomes)))
     )
 
 
@@ -123,8 +124,10 @@ def _engine_problems(signal: EngineSignals, timestamp_ms: int) -> Iterator[_Prob
         seen.add(name)
     if signal.status is not None:
         yield from _status(signal.status)
+    if signal.outcomes is not None:
+        yield from _outcomes(signal.outcomes)
     if signal.series is not None or signal.lineage is not None:
-        counts_too = bool(signal.distributions)
+        counts_too = bool(signal.distributions or signal.outcomes)
         yield from series_problems(signal.series, signal.lineage, timestamp_ms, counts_too=counts_too)
 
 
@@ -164,6 +167,20 @@ def _status(status: EngineStatus) -> Iterator[_Problem]:
         value: float | None = getattr(status, name)
         if value is not None:
             yield from _number(f"status.{name}", value, bound)
+
+
+def _outcomes(outcomes: tuple[Outcomes, ...]) -> Iterator[_Problem]:
+    if len(outcomes) > MAX_DISTRIBUTIONS:
+        yield RejectReason.OUT_OF_RANGE, f"outcomes has {len(outcomes)} entries; at most {MAX_DISTRIBUTIONS}"
+        return
+    seen: set[str] = set()
+    for i, each in enumerate(outcomes):
+        yield from _identifiers(**{f"outcomes[{i}].model": each.model})
+        yield from _count(f"outcomes[{i}].succeeded", each.succeeded)
+        yield from _count(f"outcomes[{i}].failed", each.failed)
+        if each.model in seen:
+            yield RejectReason.INCONSISTENT, f"outcomes[{i}] repeats {each.model}"
+        seen.add(each.model)
 
 
 def _demand_problems(signal: Demand, timestamp_ms: int) -> Iterator[_Problem]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from headrace.schemas.ids import identifier_problem
-from headrace.schemas.state import DemandState, EngineState, Invalid, NetworkState
+from headrace.schemas.state import DemandState, EngineState, Invalid, NetworkState, OutcomeState
 
 State = EngineState | DemandState | NetworkState
 
@@ -63,6 +63,24 @@ def _engine_problems(state: EngineState) -> Iterator[str]:
             yield f"{at}.mean_s is {latency.mean_s} with count {latency.count}; it is null exactly when count is 0"
         for name in ("mean_s", "smoothed_s", "p50_s", "p95_s", "p99_s"):
             yield from _measured(f"{at}.{name}", getattr(latency, name))
+    if state.outcomes is not None:
+        yield from _outcome_problems(state.outcomes)
+
+
+def _outcome_problems(outcomes: tuple[OutcomeState, ...]) -> Iterator[str]:
+    keys = [(each.model, each.vantage) for each in outcomes]
+    if keys != sorted(set(keys)):
+        yield "outcomes are not sorted by (model, vantage) without repeats"
+    for each in outcomes:
+        at = f"outcomes[{each.model},{each.vantage}]"
+        if each.pane_ms <= 0:
+            yield f"{at}.pane_ms is {each.pane_ms}; above 0"
+        ends = [pane.end_ms for pane in each.panes]
+        if ends != sorted(set(ends)):
+            yield f"{at}.panes are not sorted by end_ms without repeats"
+        for pane in each.panes:
+            if pane.succeeded < 0 or pane.failed < 0:
+                yield f"{at} has {pane.succeeded} succeeded and {pane.failed} failed at {pane.end_ms}; at least 0"
 
 
 def _identifiers(**names: str) -> Iterator[str]:

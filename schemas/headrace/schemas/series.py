@@ -25,6 +25,8 @@ class SeriesField(StrEnum):
     ARRIVALS = "ARRIVALS"
     REJECTED = "REJECTED"
     RETRIES = "RETRIES"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
 
 
 class SeriesKind(StrEnum):

@@ -68,11 +68,25 @@ class EngineStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcomes:
+    """How one model's requests ended in the period. What says nothing of the engine is in neither count.
+
+    `failed` the engine did: not reachable, an error of its own, an answer that broke off. What the client broke off or
+    got wrong, and what was refused for want of room, is not counted.
+    """
+
+    model: str
+    succeeded: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
 class EngineSignals:
     """One engine over one period. Latencies and status travel together, so that one engine has one order.
 
     Latencies come as `distributions`, already of the period, or as `series`, readings of which the fold takes the
-    difference. `lineage` says where the bridge read them; None where their producer published them itself.
+    difference. `lineage` says where the bridge read them; None where their producer published them itself. `outcomes`
+    is None where nobody counted how requests ended.
     """
 
     engine_id: str
@@ -84,6 +98,7 @@ class EngineSignals:
     status: EngineStatus | None
     series: tuple[SeriesReading, ...] | None = None
     lineage: Lineage | None = None
+    outcomes: tuple[Outcomes, ...] | None = None
 
     @property
     def key(self) -> bytes:

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from headrace.schemas.ids import RouteKey, link_key
 from headrace.schemas.series import TbotKind
-from headrace.schemas.signals import Health, Metric
+from headrace.schemas.signals import Health, Metric, Vantage
 
 
 class Invalid(StrEnum):
@@ -42,11 +42,35 @@ class LatencyState:
 
 
 @dataclass(frozen=True, slots=True)
+class OutcomePane:
+    """How requests ended in the pane that ends at `end_ms`; `is_final` where nothing can be added to it any more."""
+
+    end_ms: int
+    succeeded: int
+    failed: int
+    is_final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeState:
+    """How one model's requests ended over the window, seen from one vantage, by pane; oldest first.
+
+    By pane, so that who counts evidence counts each request once, however often he looks.
+    """
+
+    model: str
+    vantage: Vantage
+    pane_ms: int
+    panes: tuple[OutcomePane, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EngineState:
     """One engine as its signals tell it, as of `as_of_ms` (the end of its last closed pane, event time).
 
     `period_ms` is how long the newest signal's period was, `covered_ms` how much of the window is covered,
-    `finished_rps` what it finished over its newest periods of 3 s or more; None in states of older writers.
+    `finished_rps` what it finished over its newest periods of 3 s or more; None in states of older writers. `outcomes`
+    says how requests ended, as the engine and as gateways saw it; None where nobody counted.
     """
 
     engine_id: str
@@ -71,6 +95,7 @@ class EngineState:
     covered_ms: int | None = None
     finished_rps: float | None = None
     series: bytes | None = None
+    outcomes: tuple[OutcomeState, ...] | None = None
 
     @property
     def key(self) -> bytes:

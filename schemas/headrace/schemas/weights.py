@@ -141,10 +141,12 @@ class EngineMemory:
     """What the next tick must know of one engine; an engine that is as profiled, warm and unsuspected has none.
 
     `trim_ppm` is how slow it is against its profile, `trim_step` the step of it that the program was given,
-    `penalty_ppm` the share of capacity an outlier is left. `away` it could take nothing at this tick; `returned_ms` is
-    None where it is warm. `score_error_ppm` is a feedback policy's own. `capacity_ppm` is the share of its stated
-    capacity that it was measured to serve, None for all of it; `full_since_ms` since when (event time) a queue stands
-    before `full_replicas` ready replicas, None where none does.
+    `penalty_ppm` the share of capacity that an outlier, or an engine that fails requests, is left. `away` it could take
+    nothing at this tick; `returned_ms` is None where it is warm. `score_error_ppm` is a feedback policy's own.
+    `capacity_ppm` is the share of its stated capacity that it was measured to serve, None for all of it;
+    `full_since_ms` since when (event time) a queue stands before `full_replicas` ready replicas, None where none does.
+    `error_ppm` is the evidence, of outcomes up to `error_until_ms` (event time), that it fails more requests than its
+    peers, as a share of what is enough; None of none. `penalty_for_errors` says that the penalty is, or was, for that.
     """
 
     engine_id: str
@@ -157,6 +159,9 @@ class EngineMemory:
     capacity_ppm: int | None = None
     full_since_ms: int | None = None
     full_replicas: int | None = None
+    error_ppm: int | None = None
+    error_until_ms: int | None = None
+    penalty_for_errors: bool = False
 
 
 @dataclass(frozen=True, slots=True)

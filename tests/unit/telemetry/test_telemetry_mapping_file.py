@@ -105,7 +105,7 @@ fields:
         "fields.ttft has names; expected path, histogram or each, since there is a section document",
         "fields.e2e.histogram needs count and sum: the mean is never made up from buckets",
         "fields.queue.histogram has bounds or counts; both or neither",
-        "fields.running.each is for arrivals, rejected and retries only",
+        "fields.running.each is for arrivals, rejected, retries, succeeded and failed only",
         "fields.waiting.histogram is for durations only",
         "identity.engine '{}' has an empty {}",
         "identity.engine '{@kex}': {@kex} is unknown; there are {@key}, {@topic} and {@header.NAME}",

@@ -22,7 +22,7 @@ from headrace.schemas.state import DemandState, Invalid
 from headrace.streams.core import packing
 from headrace.streams.core.ledger import Gain, Ledger
 from headrace.streams.core.level import MS, Level, Pane, moved, restarted
-from headrace.streams.core.mapping.reading import COUNTERS, Field, Identity
+from headrace.streams.core.mapping.reading import DEMANDED, Field, Identity
 from headrace.streams.core.panes import Cover, PaneGrid, covered, covered_ms
 from headrace.streams.core.window import Outcome, Progress, Window
 from headrace.streams.settings import StreamsSettings
@@ -122,9 +122,9 @@ class DemandAccumulator:
     def gain(self, gain: Gain) -> None:
         """Count what arrived between two readings, spread over the time in between; arrivals alone cover it."""
         reading, delta, route = gain.reading, gain.delta, self.route
-        if delta.value is None or reading.field not in COUNTERS:
+        if delta.value is None or reading.field not in DEMANDED:
             return
-        counted = {field: round(delta.value) if reading.field is field else 0 for field in COUNTERS}
+        counted = {field: round(delta.value) if reading.field is field else 0 for field in DEMANDED}
         offered, rejected, retries = (counted[field] for field in (Field.ARRIVALS, Field.REJECTED, Field.RETRIES))
         period = delta.from_ms, delta.to_ms
         part = Demand(route.cluster, route.model, route.request_class, "", *period, offered, rejected, retries)

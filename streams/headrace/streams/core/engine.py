@@ -10,8 +10,8 @@
 * A state is bounded: MAX_SERIES series, of which one without an entry in the window gives its place to a new one, and
   MAX_ENTRY_BYTES of entries, of which the oldest panes' histograms are dropped first, then the oldest entries.
 * Latencies seen from a GATEWAY or CLIENT include the network, which the program adds itself, and a gateway speaks on
-  for an engine that is silent: such signals are kept apart. Only their offset and instant are taken note of, and the
-  state says GATEWAY_APART.
+  for an engine that is silent: such signals are kept apart. Their offset and instant are taken note of, the state says
+  GATEWAY_APART, and only how requests ended is counted (`outcomes`).
 * Readings of cumulative series go through the key's `ledger`, which takes their differences; what may still be
   reordered is counted on a copy, each time the state is told. A difference covers the time between its two readings.
 """
@@ -28,7 +28,8 @@ from headrace.streams.core.engine_pane import EnginePane, read_pane
 from headrace.streams.core.engine_telling import engine_state
 from headrace.streams.core.held import SERIES_TBOT_KINDS
 from headrace.streams.core.ledger import Gain, Ledger
-from headrace.streams.core.mapping.reading import DURATIONS, Identity
+from headrace.streams.core.mapping.reading import DURATIONS, OUTCOMES, Field, Identity
+from headrace.streams.core.outcomes import OutcomePanes
 from headrace.streams.core.panes import PaneGrid
 from headrace.streams.core.roster import MAX_SERIES, Roster
 from headrace.streams.core.series import Entry, Series, smoothed_by
@@ -58,6 +59,7 @@ class EngineAccumulator:
         self.entry_bytes = 0
         self.ledger: Ledger | None = None
         self.tbot_kinds: dict[str, TbotKind] = {}
+        self.outcomes = OutcomePanes(self.window.grid)
 
     @property
     def series(self) -> list[Series]:
@@ -89,7 +91,7 @@ class EngineAccumulator:
             state.kv_usage,
         )
         known.period_ms = state.period_ms
-        known._take_up(state.series)
+        known._take_up(state)
         return known
 
     def apply(self, signals: EngineSignals, offset: int, timestamp_ms: int) -> Outcome:
@@ -109,6 +111,7 @@ class EngineAccumulator:
             self.period_ms = signals.period_end_ms - signals.period_start_ms
         self._cover(signals.period_start_ms, signals.period_end_ms)
         self._count(signals)
+        self.outcomes.add(Vantage.ENGINE, signals.period_end_ms, signals.outcomes or ())
         self._bound()
         if signals.status is not None and signals.period_end_ms >= self.status_end_ms:
             self.status, self.status_end_ms = signals.status, signals.period_end_ms
@@ -148,6 +151,9 @@ class EngineAccumulator:
         self.window.progress.applied_offset = offset
         ledger = self._ledger()
         ledger.apart_ms = max(signals.period_end_ms, ledger.apart_ms or 0)
+        if signals.outcomes is not None and ledger.first_told(signals.lineage, signals.period_end_ms):
+            self.outcomes.add(signals.vantage, signals.period_end_ms, signals.outcomes)
+            self.outcomes.evict(self.window.watermark_ms)
         return Outcome.KEPT_APART
 
     def _ledger(self) -> Ledger:
@@ -161,6 +167,8 @@ class EngineAccumulator:
         if delta.to_ms > delta.from_ms:
             self._cover(delta.from_ms, delta.to_ms)
             self.period_ms = delta.to_ms - delta.from_ms
+        if gain.reading.field in OUTCOMES:
+            self.outcomes.gain(gain.model, delta, failed=gain.reading.field is Field.FAILED)
         metric, histogram = DURATIONS.get(gain.reading.field), delta.histogram
         if metric is None or histogram is None or not histogram.observations or histogram.total is None:
             return
@@ -193,9 +201,9 @@ class EngineAccumulator:
         panes = self._pack(self.window.ordered())
         if self.ledger is None:
             return engine_state(self, panes, None)
-        status = self.status
-        own = [getattr(status, name) for name in status.__slots__]
-        packed = self.ledger.pack([*own, self.period_ms, sorted(self.tbot_kinds.items())])
+        own = [getattr(self.status, name) for name in self.status.__slots__]
+        own += [self.period_ms, sorted(self.tbot_kinds.items())]
+        packed = self.ledger.pack([*own, self.outcomes.rows()] if self.outcomes else own)
         book, gains = self.ledger.told()
         told = self._copy() if gains else self
         for gain in gains:
@@ -204,14 +212,13 @@ class EngineAccumulator:
 
     def _copy(self) -> "EngineAccumulator":
         """Give an accumulator that counts on without changing this one; it is told and thrown away."""
-        copy = EngineAccumulator(self.engine_id, self.settings)
-        copy.window = Window(self.window.grid, self.window.progress)
-        copy.window.open_from = self.window.open_from
-        copy.window.panes = {index: pane.copy() for index, pane in self.window.panes.items()}
-        copy.roster = self.roster.copy()
-        copy.status, copy.status_end_ms = self.status, self.status_end_ms
+        copy, window = EngineAccumulator(self.engine_id, self.settings), self.window
+        copy.window = Window(window.grid, window.progress)
+        copy.window.open_from = window.open_from
+        copy.window.panes = {index: pane.copy() for index, pane in window.panes.items()}
+        copy.roster, copy.status, copy.status_end_ms = self.roster.copy(), self.status, self.status_end_ms
         copy.dropped, copy.period_ms, copy.ledger = self.dropped, self.period_ms, self.ledger
-        copy.tbot_kinds = dict(self.tbot_kinds)
+        copy.tbot_kinds, copy.outcomes = dict(self.tbot_kinds), self.outcomes.copy()
         return copy
 
     def _cover(self, start_ms: int, end_ms: int) -> None:
@@ -275,6 +282,7 @@ class EngineAccumulator:
                     pane.packed = None
 
     def _evict(self) -> None:
+        self.outcomes.evict(self.window.watermark_ms)
         for pane in self.window.evict():
             for number, entry in pane.entries.items():
                 self.series[number].remove(entry)
@@ -312,16 +320,19 @@ class EngineAccumulator:
                 self.entry_bytes += entry.size
         reader.end()
 
-    def _take_up(self, packed: bytes | None) -> None:
+    def _take_up(self, state: EngineState) -> None:
         """Take up the ledger; bytes of another hand begin a new one, whose series begin with a baseline."""
-        if packed is None:
+        if state.series is None:
+            self.outcomes.take_up_states(state.outcomes or ())
             return
         try:
-            self.ledger, own = Ledger.read(packed)
-            status, (period_ms, *kinds) = own[:_STATUS_FIELDS], own[_STATUS_FIELDS:]
+            self.ledger, own = Ledger.read(state.series)
+            status, (period_ms, *later) = own[:_STATUS_FIELDS], own[_STATUS_FIELDS:]
             self.status, self.period_ms = EngineStatus(Health(status[0]), *status[1:]), period_ms
-            # Older builds knew of no kinds.
-            self.tbot_kinds = {model: TbotKind(kind) for model, kind in (kinds[0] if kinds else ())}
+            # Older builds knew of no kinds, and then of no outcomes.
+            kinds, outcomes = [*later, (), ()][:2]
+            self.tbot_kinds = {model: TbotKind(kind) for model, kind in kinds}
+            self.outcomes.take_up(outcomes)
         except packing.UNREADABLE:
             self.ledger = None
 

@@ -12,6 +12,7 @@ from headrace.streams.core.differencing.book import SeriesBook
 from headrace.streams.core.engine_gauges import merged, status_of
 from headrace.streams.core.engine_pane import EnginePane
 from headrace.streams.core.ledger import Ledger
+from headrace.streams.core.outcomes import OutcomePanes
 from headrace.streams.core.series import Entry, Series, latency_of, smoothed_by
 from headrace.streams.core.window import Window
 from headrace.streams.settings import StreamsSettings
@@ -43,6 +44,7 @@ class Folded(Protocol):
     period_ms: int | None
     ledger: Ledger | None
     tbot_kinds: dict[str, TbotKind]
+    outcomes: OutcomePanes
 
     @property
     def series(self) -> list[Series]:
@@ -89,6 +91,7 @@ def engine_state(of: Folded, packed: bytes, book: SeriesBook | None) -> EngineSt
         period_ms=of.period_ms,
         covered_ms=covered_total,
         finished_rps=finished_rps(window.grid, window.watermark_ms, of.period_ms, of.series, panes),
+        outcomes=of.outcomes.states(window.watermark_ms),
     )
 
 

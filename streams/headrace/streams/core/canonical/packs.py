@@ -77,7 +77,7 @@ class Packs:
         if isinstance(target, EngineTarget):
             who = text(target.engine_id) + text(self._source) + enum_word(target.vantage)
             # No distributions, no status.
-            value = b"".join((prefix(EngineSignals), who, end, end, _EMPTY, _NULL, rest))
+            value = b"".join((prefix(EngineSignals), who, end, end, _EMPTY, _NULL, rest, _NULL))
             return Packed(EngineSignals, target.engine_id.encode(), value)
         who = b"".join(map(text, target)) + text(self._source)
         # Nothing offered, rejected or retried but what the readings say.

@@ -21,7 +21,7 @@ from headrace.streams.core.decode.edge import decode
 from headrace.streams.core.mapping.apply import Mapper, Rewrite
 from headrace.streams.core.mapping.documents import map_documents
 from headrace.streams.core.mapping.model import TelemetryMapping
-from headrace.streams.core.mapping.reading import COUNTERS, Identity, Reading
+from headrace.streams.core.mapping.reading import DEMANDED, Identity, Reading
 from headrace.streams.core.mapping.templates import Origin
 
 DEFAULT_CLASS: Final = "default"
@@ -115,7 +115,7 @@ class Translator:
                 rejects.append(problem)
                 continue
             # Most readings are of the engine that the one before was of; demand is told by each.
-            is_counted = reading.field in COUNTERS
+            is_counted = reading.field in DEMANDED
             if target is None or is_counted or reading.identity is not whose:
                 target = _target(reading)
                 whose = None if is_counted else reading.identity
@@ -151,7 +151,7 @@ def _target(reading: Reading) -> Target | Rejected:
     if len(identity.instance) > MAX_TEXT_CHARS or len(identity.rank) > MAX_TEXT_CHARS:
         detail = f"{reading.name[:80]}: instance or rank is longer than {MAX_TEXT_CHARS} characters"
         return Rejected(RejectReason.BAD_IDENTIFIER, detail)
-    if reading.field not in COUNTERS:
+    if reading.field not in DEMANDED:
         return EngineTarget(identity.engine, reading.vantage)
     if not identity.cluster:
         detail = f"{reading.name[:80]}: cluster cannot be told, and demand is of a cluster; write identity.cluster"

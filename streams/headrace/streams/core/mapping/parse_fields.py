@@ -75,7 +75,7 @@ def _rule(field: Field, body: Mapping[str, Any], of_documents: bool, problems: P
     if source == "histogram" and field not in DURATIONS:
         problems.add(f"{at}.histogram", "is for durations only")
     if source == "each" and field not in COUNTERS:
-        problems.add(f"{at}.each", "is for arrivals, rejected and retries only")
+        problems.add(f"{at}.each", "is for arrivals, rejected, retries, succeeded and failed only")
     return FieldRule(
         field=field,
         required=required is True,

@@ -23,6 +23,8 @@ class Field(StrEnum):
     ARRIVALS = "arrivals"
     REJECTED = "rejected"
     RETRIES = "retries"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
 
 
 DURATIONS = {Field.TTFT: Metric.TTFT, Field.TBOT: Metric.TBOT, Field.E2E: Metric.E2E, Field.QUEUE: Metric.QUEUE}
@@ -38,7 +40,11 @@ GAUGES = frozenset(
         Field.HEALTH,
     )
 )
-COUNTERS = frozenset((Field.ARRIVALS, Field.REJECTED, Field.RETRIES))
+DEMANDED = frozenset((Field.ARRIVALS, Field.REJECTED, Field.RETRIES))
+"""Counters of the demand at a cluster."""
+OUTCOMES = frozenset((Field.SUCCEEDED, Field.FAILED))
+"""Counters of an engine's requests, by how they ended; in neither: what says nothing of the engine."""
+COUNTERS = DEMANDED | OUTCOMES
 
 
 class Over(StrEnum):

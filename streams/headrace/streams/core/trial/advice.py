@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from headrace.schemas.signals import Vantage
 from headrace.streams.core.mapping.model import FieldRule, TelemetryMapping
 from headrace.streams.core.mapping.parse import load_preset
-from headrace.streams.core.mapping.reading import COUNTERS, DURATIONS, Field
+from headrace.streams.core.mapping.reading import DEMANDED, DURATIONS, Field
 from headrace.streams.core.trial.document_paths import written
 from headrace.streams.core.trial.field_trial import FieldTrial
 from headrace.streams.core.trial.sniff import fields_served, preset_of_names
@@ -104,7 +104,7 @@ def _of_the_source(seen: Seen) -> Iterator[Advice]:
             fails=True,
         )
     vantage = seen.mapping.vantage
-    if vantage is not Vantage.ENGINE and any(each.readings and each.field not in COUNTERS for each in seen.fields):
+    if vantage is not Vantage.ENGINE and any(each.readings and each.field not in DEMANDED for each in seen.fields):
         yield Advice(
             f"vantage is {vantage}: what is seen from there includes the network, is kept apart, and makes no engine's "
             "state valid; where it was measured at the engine, write vantage: ENGINE"
