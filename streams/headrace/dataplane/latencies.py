@@ -1,9 +1,12 @@
-"""Latencies as seen from here, per engine and model: what the data plane tells of engines (vantage GATEWAY).
+"""Latencies and outcomes as seen from here, per engine and model: what the data plane tells of engines.
 
-They include the network, which the solver's program adds again; so their vantage keeps them apart from what engines say
-of themselves. `note()` only appends to a bounded deque, so any number of request threads may call it; `close()` gives
-one record per engine that was heard from since the close before. Silence is not reported: an engine without a record
-was not asked, or has not answered. Values that are no positive finite number of seconds are dropped and counted.
+Their vantage is GATEWAY. Latencies include the network, which the solver's program adds again; so they are kept apart
+from what engines say of themselves. Outcomes are of use as they are: an engine that cannot be reached says nothing
+itself. Failed are errors and timeouts; that an engine is full, or that a client went away, is no outcome of it.
+
+`note()` only appends to a bounded deque, so any number of request threads may call it; `close()` gives one record per
+engine that was heard from, or failed, since the close before. Silence is not reported: an engine without a record was
+not asked, or has not answered. Values that are no positive finite number of seconds are dropped and counted.
 """
 
 import math
@@ -11,36 +14,48 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final
 
+from headrace.dataplane.guards.contract import AttemptOutcome
 from headrace.dataplane.instant import is_instant
 from headrace.schemas.histogram import pack
 from headrace.schemas.ids import is_identifier
-from headrace.schemas.signals import Distribution, EngineSignals, Metric, Vantage
+from headrace.schemas.signals import Distribution, EngineSignals, Metric, Outcomes, Vantage
 
 MAX_PENDING: Final = 100_000
 """Attempts noted between two calls of `close()`; further ones are dropped and counted in `dropped`."""
 MAX_PERIOD_MS: Final = 60_000
 """A gap longer than this was not measured (the process was suspended): the record covers its last part."""
 MAX_S: Final = 1e6
+_FAILED: Final = {AttemptOutcome.OK: False, AttemptOutcome.ERROR: True, AttemptOutcome.TIMEOUT: True}
 
 
 class LatencyCounter:
     """Latencies of one data plane. One caller closes; any number note.
 
     Attributes:
-        dropped: latencies that were not counted: too many pending, no finite positive number, or no identifier.
+        dropped: latencies and outcomes that were not counted: too many pending, no finite positive number, or no
+            identifier.
     """
 
     def __init__(self, source: str) -> None:
         self.source = source
         self.dropped = 0
-        self._pending: deque[tuple[Any, Any, Metric, Any]] = deque(maxlen=MAX_PENDING)
+        self._pending: deque[tuple[Any, Any, Metric | None, Any]] = deque(maxlen=MAX_PENDING)
         self._open_ms: int | None = None
 
-    def note(self, engine_id: str, model: str, ttft_s: float | None, tbot_s: float | None, now_ms: int) -> None:
-        """Note one attempt's latencies; None is not measured. The first one's `now_ms` begins the first period."""
+    def note(
+        self,
+        engine_id: str,
+        model: str,
+        ttft_s: float | None,
+        tbot_s: float | None,
+        now_ms: int,
+        outcome: AttemptOutcome | None = None,
+    ) -> None:
+        """Note one attempt; None is not measured. The first one's `now_ms` begins the first period."""
         if self._open_ms is None and is_instant(now_ms):
             self._open_ms = now_ms
-        for metric, value in ((Metric.TTFT, ttft_s), (Metric.TBOT, tbot_s)):
+        failed = None if outcome is None else _FAILED.get(outcome)
+        for metric, value in ((Metric.TTFT, ttft_s), (Metric.TBOT, tbot_s), (None, failed)):
             if value is None:
                 continue
             if len(self._pending) >= MAX_PENDING:
@@ -58,18 +73,34 @@ class LatencyCounter:
             return ()
         start_ms, self._open_ms = max(self._open_ms, now_ms - MAX_PERIOD_MS), now_ms
         seen: dict[str, dict[tuple[str, Metric], list[float]]] = {}
+        ended: dict[str, dict[str, list[int]]] = {}
         for _ in range(len(self._pending)):
             engine_id, model, metric, value = self._pending.popleft()
-            if _is_latency(value) and all(isinstance(n, str) and is_identifier(n) for n in (engine_id, model)):
+            if not all(isinstance(n, str) and is_identifier(n) for n in (engine_id, model)):
+                self.dropped += 1
+            elif metric is None:
+                ended.setdefault(engine_id, {}).setdefault(model, [0, 0])[value] += 1
+            elif _is_latency(value):
                 seen.setdefault(engine_id, {}).setdefault((model, metric), []).append(float(value))
             else:
                 self.dropped += 1
         return tuple(
             EngineSignals(
-                engine_id, self.source, Vantage.GATEWAY, start_ms, now_ms, _distributions(seen[engine_id]), None
+                engine_id,
+                self.source,
+                Vantage.GATEWAY,
+                start_ms,
+                now_ms,
+                _distributions(seen.get(engine_id, {})),
+                None,
+                outcomes=_outcomes(ended.get(engine_id)),
             )
-            for engine_id in sorted(seen)
+            for engine_id in sorted(seen.keys() | ended.keys())
         )
+
+
+def _outcomes(of: dict[str, list[int]] | None) -> tuple[Outcomes, ...] | None:
+    return None if of is None else tuple(Outcomes(model, *counts) for model, counts in sorted(of.items()))
 
 
 def _is_latency(value: object) -> bool:

@@ -245,7 +245,7 @@ class Router:
         tbot_s: float | None = None,
         now_ms: int,
     ) -> None:
-        """Note that an attempt is over, and let the guards learn from it; latencies as seen from here."""
+        """Note that an attempt is over, for the guards and the reports; latencies as seen from here."""
         try:
             if decision.engine_id is None:
                 return
@@ -253,8 +253,8 @@ class Router:
             begun = live is not None and live.in_flight.end(decision.engine_id)
             if live is not None and begun:
                 self._watch.look_at_crowd(live)
-            self.latencies.note(decision.engine_id, model, ttft_s, tbot_s, checked_instant(now_ms))
             sample = Sample(AttemptOutcome(outcome), ttft_s)
+            self.latencies.note(decision.engine_id, model, ttft_s, tbot_s, checked_instant(now_ms), sample.outcome)
             self._learn(model, request_class, decision.engine_id, sample, now_ms, begun=begun)
         except Exception:  # noqa: BLE001 - as in `route`
             self.invalid += 1
