@@ -54,10 +54,13 @@ class SolverSettings:
         trim_bound: the trim stays within 1 / this and this; 1 for no trim.
         outlier_ratio: how many times slower than its peers' median an engine is before it may be an outlier.
         outlier_mads: how many deviations (median absolute, scaled to sigma) above it, too.
-        outlier_half_ms: time in which an outlier's usable capacity halves.
+        error_ratio: how many times the usual odds of a failed request are found soonest.
+        error_tolerated: share of failed requests that is always usual, whatever an engine's peers do.
+        error_once_in: requests of an engine at the usual share between two false alarms, on average at least.
+        outlier_half_ms: time in which the usable capacity of an outlier, or an engine that fails requests, halves.
         outlier_recovery_ms: time in which it doubles again afterwards.
         outlier_max_share: most of a pool's capacity that may be penalised; 0 for no penalties.
-        panic_share: share of a pool's engines below which penalties are ignored.
+        panic_share: share of a pool's engines, there and not failing, below which penalties are ignored.
         cold_start_share: share of capacity that an engine begins with when it comes back.
         cold_ramp_ms: time in which it gets all of it; 0 for no ramp.
         measured_capacity_least: least share of its stated capacity that a full engine may be measured to have; 1 to
@@ -115,6 +118,9 @@ class SolverSettings:
     trim_bound: Annotated[float, Ge(1), Le(10)] = 2.0
     outlier_ratio: Annotated[float, Gt(1), Le(100)] = 1.5
     outlier_mads: Annotated[float, Ge(0), Le(100)] = 5.0
+    error_ratio: Annotated[float, Gt(1), Le(1_000)] = 5.0
+    error_tolerated: Annotated[float, Gt(0), Le(0.5)] = 0.01
+    error_once_in: Annotated[float, Ge(100), Le(1e15)] = 1e6
     outlier_half_ms: Annotated[int, Ge(100), Le(600_000)] = 5_000
     outlier_recovery_ms: Annotated[int, Ge(100), Le(3_600_000)] = 30_000
     outlier_max_share: Annotated[float, Ge(0), Le(1)] = 0.3

@@ -165,6 +165,7 @@ def _capacity(text: str) -> Edit | str:
             factor_sentence="",
             exclusion=None,
             measured=None,
+            outcomes=None,
         )
 
     return Edit(f"{name} serves {rps:g} RPS", name, change_engine=change, forget=True)
@@ -200,7 +201,9 @@ def _back(text: str) -> Edit | str:
         if engine.exclusion is None:
             return engine
         ready = max(1, engine.ready_replicas)
-        return replace(engine, ready_replicas=ready, factor=1.0, factor_sentence="", exclusion=None, measured=None)
+        return replace(
+            engine, ready_replicas=ready, factor=1.0, factor_sentence="", exclusion=None, measured=None, outcomes=None
+        )
 
     return Edit(f"{text} is back, and warm", text, change_engine=change, forget=True, out=False)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from headrace.schemas.fleet import LatencyProfile
 from headrace.schemas.ids import RouteKey
+from headrace.schemas.state import OutcomePane
 from headrace.schemas.weights import InputOffsets, Reason
 
 
@@ -100,6 +101,34 @@ class Throughput:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcomes:
+    """How an engine's requests ended over its window, of all models, seen from one vantage; at least one pane.
+
+    Attributes:
+        panes: oldest first.
+        pane_ms: length of each.
+    """
+
+    panes: tuple[OutcomePane, ...]
+    pane_ms: int
+
+    @property
+    def failed(self) -> int:
+        """Requests that the engine failed."""
+        return sum(pane.failed for pane in self.panes)
+
+    @property
+    def requests(self) -> int:
+        """All that ended."""
+        return sum(pane.succeeded + pane.failed for pane in self.panes)
+
+    @property
+    def span_s(self) -> float:
+        """How long that took, from the beginning of the first pane to the end of the last."""
+        return (self.panes[-1].end_ms - self.panes[0].end_ms + self.pane_ms) / 1000
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """One engine as this tick sees it.
 
@@ -107,6 +136,7 @@ class Engine:
     not None where the engine is out, whatever its capacity. `latency_sentence` says why its profile is a stand-in.
     `measured` is None where it has had no traffic: nothing is known of its speed now. `throughput` is None where it
     does not say what is inside it. `mix` is that of the requests behind both.
+    does not say what is inside it. `outcomes` is None where nobody counted how its requests ended.
     """
 
     engine_id: str
@@ -125,6 +155,7 @@ class Engine:
     measured: Measured | None = None
     throughput: Throughput | None = None
     mix: Mix = Mix()
+    outcomes: Outcomes | None = None
 
     @property
     def capacity_rps(self) -> float:

@@ -75,7 +75,7 @@ _RULES = (
     "retry_load_high",
 )
 """Settings that decide about weights, beside the classes; the worker's own are not among them."""
-_LATER_RULES = ("sift_above", "anchors", "failover_spare")
+_LATER_RULES = ("sift_above", "anchors", "failover_spare", "error_ratio", "error_tolerated", "error_once_in")
 """Settings that came later; they count only where they are not as they were before they came."""
 _STEERING_RULES = ("probe_share", "refine_above", "max_step", "step_price_ms")
 """The same, of those that steer how the program explores and moves."""

@@ -23,7 +23,7 @@ from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind, over
 from headrace.schemas.signals import Health
 from headrace.schemas.state import DemandState, EngineState, Invalid, NetworkState
 from headrace.schemas.weights import PPM, Reason
-from headrace.solver.core.inputs.measure import measure, throughput
+from headrace.solver.core.inputs.measure import measure, outcomes, throughput
 from headrace.solver.core.inputs.silence import Hearing, hearing_of
 from headrace.solver.core.inputs.stand_in import stand_in
 from headrace.solver.core.inputs.state_view import StateView
@@ -115,6 +115,7 @@ def _engine(view: StateView, spec: EngineSpec, settings: SolverSettings, hearing
         exclusion=exclusion,
         measured=None if exclusion or state is None or profile is None else measure(state, profile),
         throughput=None if exclusion or state is None else throughput(state),
+        outcomes=None if exclusion or state is None or state.outcomes is None else outcomes(state.outcomes),
     )
 
 

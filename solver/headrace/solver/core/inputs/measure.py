@@ -5,16 +5,20 @@
 At the profile's output length, so that a shorter or longer mix of answers is not taken for a faster or slower engine;
 where either part is missing, the end-to-end mean as it was measured. No traffic, or a state that does not say what its
 window covers: nothing is known.
+
+How requests ended is told by gateways where they saw any end, since they also see what an engine cannot tell of, else
+by the engine itself: the same requests, seen from two sides, are not added up.
 """
 
 from collections.abc import Iterable
 
 from headrace.schemas.fleet import LatencyProfile
-from headrace.schemas.signals import Metric
-from headrace.schemas.state import EngineState, LatencyState
-from headrace.solver.core.problem import Measured, Throughput
+from headrace.schemas.signals import Metric, Vantage
+from headrace.schemas.state import EngineState, LatencyState, OutcomePane, OutcomeState
+from headrace.solver.core.problem import Measured, Outcomes, Throughput
 
 _MS = 1000.0
+_SEES_ALL = (Vantage.GATEWAY, Vantage.CLIENT)
 
 
 def measure(state: EngineState, profile: LatencyProfile) -> Measured | None:
@@ -49,6 +53,27 @@ def throughput(state: EngineState) -> Throughput | None:
     window_s = state.covered_ms / _MS
     finished = sum(latency.count for latency in counted) / window_s
     return Throughput(state.last_signal_ms, state.running, state.waiting, state.finished_rps, finished, window_s)
+
+
+def outcomes(states: Iterable[OutcomeState]) -> Outcomes | None:
+    """Add up the models of the vantage that is believed; None where no pane is told."""
+    told = [state for state in states if state.panes]
+    for vantage in (*_SEES_ALL, Vantage.ENGINE):
+        found = _added_up([state for state in told if state.vantage is vantage])
+        if found is not None and (found.requests or vantage is Vantage.ENGINE):
+            return found
+    return None
+
+
+def _added_up(states: list[OutcomeState]) -> Outcomes | None:
+    by_end: dict[int, OutcomePane] = {}
+    for pane in (pane for state in states for pane in state.panes):
+        known = by_end.get(pane.end_ms, OutcomePane(pane.end_ms, 0, 0, is_final=True))
+        succeeded, failed = known.succeeded + pane.succeeded, known.failed + pane.failed
+        by_end[pane.end_ms] = OutcomePane(pane.end_ms, succeeded, failed, known.is_final and pane.is_final)
+    if not by_end:
+        return None
+    return Outcomes(tuple(pane for _, pane in sorted(by_end.items())), states[0].pane_ms)
 
 
 def _of(state: EngineState, metric: Metric) -> list[LatencyState]:

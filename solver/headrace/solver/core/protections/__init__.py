@@ -1,7 +1,7 @@
 """Protections, one per file: a problem and what is remembered go in, and come out changed, before any policy sees them.
 
     cold_ramp          an engine that comes back gets its traffic little by little
-    outlier            an engine much slower than its peers is given less
+    penalty            an engine much slower than its peers, or that fails more requests than they do, is given less
     measured_capacity  an engine that is full and finishes less than it is stated to serve is given no more than that
     backlog            an engine with a standing queue is given less than it serves
     trim               a profile that is wrong is scaled, slowly, at known load
@@ -16,14 +16,14 @@ from collections.abc import Callable
 from headrace.schemas.weights import EngineMemory, Snapshot
 from headrace.solver.core.inputs.in_work import in_work
 from headrace.solver.core.problem import Problem
-from headrace.solver.core.protections import backlog, cold_ramp, measured_capacity, outlier, probe, trim
+from headrace.solver.core.protections import backlog, cold_ramp, measured_capacity, penalty, probe, trim
 from headrace.solver.core.protections.guarded import Guarded, Moment
 from headrace.solver.settings import SolverSettings
 
 Protection = Callable[[Guarded, SolverSettings, Moment], Guarded]
 PROTECTIONS: tuple[Protection, ...] = (
     cold_ramp.protect,
-    outlier.protect,
+    penalty.protect,
     measured_capacity.protect,
     backlog.protect,
     trim.protect,
