@@ -8,7 +8,7 @@ from doctor_system import Put, System
 from headrace.schemas.codec import encode
 from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind
 from headrace.schemas.topics import PROFILES, STATE_ENGINE
-from headrace.schemas.weights import PPM, EngineMemory, SnapshotStatus
+from headrace.schemas.weights import PPM, EngineMemory, Protected, SnapshotStatus
 from headrace.solver.core.tick import Tick
 
 
@@ -171,6 +171,14 @@ WRITTEN: tuple[Planted, ...] = (
         W,
         "was measured to 50 % of its capacity; ",
         "headrace profile fit",
+    ),
+    Planted(
+        "an engine that fails requests",
+        _commit(protections=(Protected("engine-b", "errors", 0.25, "12 of 60 requests failed in 10 s, peers 0.3 %"),)),
+        "failing",
+        W,
+        "1 engine fail more requests than their peers, or did: engine-b; engine-b: 12 of 60 requests failed in 10 s",
+        "headrace explain cluster-b engine-b",
     ),
     Planted("an old snapshot", _old_snapshot(30_000), "snapshot", F, "snapshot 51 is 30", "headrace solver"),
     Planted(

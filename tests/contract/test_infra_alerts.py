@@ -113,6 +113,10 @@ CASES: dict[str, Case] = {
         ({f'{G}ejected{{engine="a",cause="ERRORS"}}': "1x40"},),
         ({f'{G}ejected{{engine="a",cause="ERRORS"}}': "0x35 1x5"},),
     ),
+    "HeadraceEngineFailing": Case(
+        ({f'{S}protected_engines{{protection="errors"}}': "1x40"},),
+        ({f'{S}protected_engines{{protection="outlier"}}': "1x40"},),
+    ),
     "HeadracePanic": Case(
         (
             {f'{G}decisions_total{{outcome="ROUTED",reason="PANIC"}}': "0+2x40"},

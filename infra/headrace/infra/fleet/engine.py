@@ -120,6 +120,7 @@ class SimulatedEngine:
         if slots == 0:
             return TurnedAway(EngineRefusal.NO_READY_REPLICA)
         if self.error_share > 0.0 and self._rng.random() < self.error_share:
+            self.observed.failed += 1
             return TurnedAway(EngineRefusal.ENGINE_ERROR)
         if len(self._running) < slots and not self._queue:
             return self._admit(now_s, now_s, attempt)

@@ -7,7 +7,7 @@ the queue. TTFT and E2E hold the wait in the queue, as a real engine's do. One T
 import heapq
 
 from headrace.schemas.histogram import pack
-from headrace.schemas.signals import Distribution, EngineSignals, EngineStatus, Metric, Vantage
+from headrace.schemas.signals import Distribution, EngineSignals, EngineStatus, Metric, Outcomes, Vantage
 
 METRICS = (Metric.E2E, Metric.QUEUE, Metric.TBOT, Metric.TTFT)
 
@@ -19,6 +19,8 @@ class Observations:
         self._model = model
         self._ahead: list[tuple[float, int, Metric, float]] = []
         self._added = 0
+        self.failed = 0
+        """Requests that the engine answered with an error since the last time, at once."""
         self.since_s = 0.0
 
     def add(self, at_s: float, metric: Metric, value_s: float) -> None:
@@ -29,6 +31,7 @@ class Observations:
     def reset(self, now_s: float) -> None:
         """Forget everything: the process has died."""
         self._ahead.clear()
+        self.failed = 0
         self.since_s = now_s
 
     def take_until(self, now_s: float) -> tuple[Distribution, ...]:
@@ -39,6 +42,12 @@ class Observations:
             values[metric].append(value_s)
         self.since_s = now_s
         return tuple(_distribution(self._model, metric, values[metric]) for metric in METRICS)
+
+    def take_outcomes(self, distributions: tuple[Distribution, ...]) -> tuple[Outcomes, ...]:
+        """Give how the requests of a period ended, of which these are the distributions, and forget the failed ones."""
+        failed, self.failed = self.failed, 0
+        succeeded = sum(each.count for each in distributions if each.metric is Metric.E2E)
+        return (Outcomes(self._model, succeeded, failed),)
 
 
 def _distribution(model: str, metric: Metric, values: list[float]) -> Distribution:
@@ -57,7 +66,11 @@ def _distribution(model: str, metric: Metric, values: list[float]) -> Distributi
 
 
 def signals_record(
-    engine_id: str, period_ms: tuple[int, int], distributions: tuple[Distribution, ...], status: EngineStatus
+    engine_id: str,
+    period_ms: tuple[int, int],
+    distributions: tuple[Distribution, ...],
+    status: EngineStatus,
+    outcomes: tuple[Outcomes, ...],
 ) -> EngineSignals:
     """Build the record of one period (start and end in ms since the epoch)."""
     return EngineSignals(
@@ -68,4 +81,5 @@ def signals_record(
         period_end_ms=period_ms[1],
         distributions=distributions,
         status=status,
+        outcomes=outcomes,
     )

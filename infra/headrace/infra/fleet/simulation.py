@@ -275,6 +275,7 @@ class Simulation:
         if not engine.alive:
             return
         distributions = engine.observed.take_until(now_s)
+        outcomes = engine.observed.take_outcomes(distributions)
         if engine.silent:
             return
         ready = engine.ready(now_s)
@@ -287,5 +288,5 @@ class Simulation:
             waiting=float(engine.waiting),
             kv_usage=min(1.0, engine.running / (ready * engine.curve.slots)) if ready else 0.0,
         )
-        record = signals_record(engine.spec.engine_id, (since_ms, self.now_ms), distributions, status)
+        record = signals_record(engine.spec.engine_id, (since_ms, self.now_ms), distributions, status, outcomes)
         self._sink.put(SIGNALS_ENGINE, record, self.now_ms)
