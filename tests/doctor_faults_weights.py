@@ -178,7 +178,7 @@ WRITTEN: tuple[Planted, ...] = (
         "failing",
         W,
         "1 engine fail more requests than their peers, or did: engine-b; engine-b: 12 of 60 requests failed in 10 s",
-        "headrace explain cluster-b engine-b",
+        "headrace explain cluster-a engine-b",
     ),
     Planted("an old snapshot", _old_snapshot(30_000), "snapshot", F, "snapshot 51 is 30", "headrace solver"),
     Planted(

@@ -12,7 +12,7 @@ from headrace.dataplane.guards.contract import AttemptOutcome
 from headrace.dataplane.latencies import LatencyCounter
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.schemas.check_signals import check_signal
-from headrace.schemas.signals import Metric, Vantage
+from headrace.schemas.signals import Metric, Outcomes, Vantage
 
 
 def test_a_record_per_engine_with_a_distribution_per_metric() -> None:
@@ -92,3 +92,34 @@ def test_the_router_notes_what_ends() -> None:
     made.end(MODEL, "default", decision, AttemptOutcome.OK, ttft_s=0.2, tbot_s=0.01, now_ms=NOW_MS)
     (record,) = made.latencies.close(NOW_MS + 1_000)
     assert (record.engine_id, len(record.distributions)) == (decision.engine_id, 2)
+
+
+def test_how_attempts_ended_is_counted_by_engine_and_model_and_what_says_nothing_of_the_engine_is_not() -> None:
+    counter = LatencyCounter("gateway-1")
+    for outcome in AttemptOutcome:
+        counter.note("a", "m", None, None, 1_000, outcome)
+    counter.note("a", "n", 0.5, None, 1_000, AttemptOutcome.OK)
+    counter.note("b", "m", None, None, 1_000, AttemptOutcome.REJECTED)
+    (record,) = counter.close(2_000)
+    # Failed: an error and a timeout. Rejected and cancelled are no outcome, and of b nothing is known.
+    assert record.outcomes == (Outcomes("m", 1, 2), Outcomes("n", 1, 0))
+    assert [(d.model, d.count) for d in record.distributions] == [("n", 1)]
+    assert check_signal(record, 2_000) is None
+
+
+def test_an_attempt_of_which_no_outcome_is_noted_says_nothing_of_outcomes() -> None:
+    counter = LatencyCounter("gateway-1")
+    counter.note("a", "m", 0.5, None, 1_000)
+    (record,) = counter.close(2_000)
+    assert record.outcomes is None
+
+
+def test_a_router_tells_of_the_engines_that_could_not_be_reached() -> None:
+    router = Router(DataPlaneSettings(source="g"), CLUSTER)
+    router.apply(snapshot(route_weights(shares(a=1))))
+    decision = router.route(MODEL, key="s", now_ms=NOW_MS)
+    for outcome in (AttemptOutcome.ERROR, AttemptOutcome.OK):
+        router.begin(MODEL, "default", decision, now_ms=NOW_MS)
+        router.end(MODEL, "default", decision, outcome, now_ms=NOW_MS)
+    (record,) = router.latencies.close(NOW_MS + 1_000)
+    assert (record.engine_id, record.outcomes) == ("a", (Outcomes(MODEL, 1, 1),))
