@@ -16,7 +16,7 @@ from headrace.streams.core.mapping import apply
 from headrace.streams.core.mapping.apply import Mapped, Mapper, map_points
 from headrace.streams.core.mapping.model import TelemetryMapping
 from headrace.streams.core.mapping.parse import load_preset, parse_mapping
-from headrace.streams.core.mapping.reading import GAUGES, Field, TbotKind
+from headrace.streams.core.mapping.reading import Field, TbotKind
 from headrace.streams.core.mapping.templates import Origin
 from telemetry_inputs import MODEL, SAMPLES, T0, explicit, mapped, point, records, text
 
@@ -219,7 +219,7 @@ def test_presets_read_the_scrape_of_their_engine(preset: str) -> None:
     scrape = text((SAMPLES / "prom" / f"{file}.prom").read_text())
     found = mapped("prom_text", [scrape], parse_mapping(f"preset: {preset}\nlabels: {{instance: {engine}}}"))
     assert found.rejects == ()
-    assert {r.field: r.value for r in found.readings if r.field in GAUGES and r.alias == 0} == gauges
+    assert {r.field: r.value for r in found.readings if r.field in gauges and r.alias == 0} == gauges
     ttft = next(r for r in found.readings if r.field is Field.TTFT)
     assert ttft.histogram is not None
     assert ttft.histogram.observations == requests
