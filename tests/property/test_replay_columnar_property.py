@@ -13,7 +13,7 @@ from headrace.replay.core.refold import Refold
 from headrace.schemas.check_state import State
 from headrace.schemas.codec import encode
 from headrace.schemas.raw import RawRecord
-from headrace.schemas.signals import Distribution, EngineSignals, EngineStatus, Health, Metric, Vantage
+from headrace.schemas.signals import Distribution, EngineSignals, EngineStatus, Health, Metric, Outcomes, Vantage
 from headrace.schemas.topics import SIGNALS_ENGINE, TopicSettings, topic_table
 from headrace.streams.core.partitioner import partition_of
 from headrace.streams.settings import StreamsSettings
@@ -74,7 +74,8 @@ class Dice:
             metrics = [metric for metric in Metric if self.below(2)]
             told = tuple(self.distribution(metric) for metric in metrics)
             vantage = Vantage.ENGINE if regular else self.pick(VANTAGES)
-            signal = EngineSignals(engine, "src", vantage, start, end, told, self.status())
+            counted = None if regular or self.below(4) else (Outcomes("m", self.below(30), self.below(3)),)
+            signal = EngineSignals(engine, "src", vantage, start, end, told, self.status(), outcomes=counted)
             partition = partition_of(signal.key, 2)
             records.append(RawRecord(TOPIC.name, partition, offsets[partition], end + 50, signal.key, encode(signal)))
             offsets[partition] += 1

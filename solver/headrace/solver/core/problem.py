@@ -135,7 +135,8 @@ class Engine:
     `factor` (0..1) scales capacity for health, staleness and penalties; `factor_sentence` says by what. `exclusion` is
     not None where the engine is out, whatever its capacity. `latency_sentence` says why its profile is a stand-in.
     `measured` is None where it has had no traffic: nothing is known of its speed now. `throughput` is None where it
-    does not say what is inside it. `mix` is that of the requests behind both. `outcomes` is None where nobody counted how its requests ended.
+    does not say what is inside it. `mix` is that of the requests behind both. `outcomes` is None where nobody counted
+    how its requests ended.
     """
 
     engine_id: str

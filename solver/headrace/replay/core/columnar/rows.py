@@ -124,7 +124,7 @@ class Rows:
             number = models.index(model) if model in models else len(models)
             if number * len(METRICS) + METRICS.index(series.metric) >= MAX_SERIES:
                 return False
-        plain = accumulator.ledger is None and not accumulator.dropped
+        plain = accumulator.ledger is None and not accumulator.dropped and not accumulator.outcomes
         thinned = any(entry.thinned for pane in accumulator.window.panes.values() for entry in pane.entries.values())
         return plain and not thinned and all(len(pane.cover) <= 1 for pane in accumulator.window.panes.values())
 
