@@ -124,8 +124,12 @@ def coupled_fleet(
     utilisation: float = 0.7,
     sites: int = 4,
     shared: float = 0.3,
+    scattered: bool = False,
 ) -> Problem:
-    """Engines over sites and models, a share of them serving the next model too; demand unlike by cluster."""
+    """Engines over sites and models, a share of them serving the next model too; demand unlike by cluster.
+
+    `scattered`: the second model is any other one, drawn for each engine.
+    """
     dice = np.random.default_rng(seed)
     knots = tuple(np.linspace(0, 1, 11))
     curves = tuple(
@@ -141,6 +145,8 @@ def coupled_fleet(
     for i in range(engines):
         model = (i // sites) % models
         served = {model, (model + 1) % models} if dice.random() < shared else {model}
+        if scattered and len(served) > 1:
+            served = {model, (model + int(dice.integers(1, models))) % models}
         fleet.append(
             engine(
                 f"e{i:05}",

@@ -1,5 +1,6 @@
 """Large programs are sifted: the same optimum as the whole program's, proved, with few of its columns looked at."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from headrace.solver.core.program.layout import lay_out
 from headrace.solver.core.program.price_guess import guess_prices, prices_before
 from headrace.solver.core.program.program import costs_of
 from headrace.solver.core.program.sifting import sift
-from headrace.solver.core.program.verify import reduced_costs
+from headrace.solver.core.program.verify import network_problem, reduced_costs
 from headrace.solver.core.tick import Tick, TickStamp, solve_tick
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
@@ -54,6 +55,28 @@ def test_a_fleet_whose_models_share_engines_is_sifted_to_the_optimum_of_highs(ov
         assert program.near is not None
         left = reduced_costs(program, program.near)[np.isinf(program.upper)]
         assert left.min() >= -1e-9 * program.cost.max()
+
+
+@pytest.mark.parametrize("later", [0.4, 0.75, 1.3])
+def test_demand_that_jumps_is_sifted_to_the_optimum_of_highs_in_few_small_programs(later: float) -> None:
+    first = tick_of(coupled_fleet(40, 200, 12, seed=3, sites=5, scattered=True), WHOLE)
+    layout = lay_out(coupled_fleet(40, 200, 12, seed=3, sites=5, scattered=True, utilisation=later), first.snapshot)
+    curves = curves_of(layout, SIFTED)
+    hubs = hubs_of(layout, curves, costs_of(layout, curves, 30.0))
+    sizes: list[int] = []
+
+    def solve(asked: Sequence[LinearProgram]) -> tuple[Solution, ...]:
+        sizes.append(sum(program.size[1] for program in asked))
+        return tuple(a for a in LP.solve(asked, Method.DUAL) if isinstance(a, Solution))
+
+    found = sift(hubs, guess_prices(hubs, prices_before(layout)), solve)
+    assert not isinstance(found, Failed)
+    whole = hubs.arcs.program()
+    assert whole.cost @ found.values == pytest.approx(highs_objective(whole), rel=1e-9)
+    assert network_problem(hubs.arcs, found.values, found.prices) is None
+    # Of a row that was shed only the cheapest ways are opened, not all that look cheap beside shedding.
+    assert max(sizes) < 0.5 * whole.size[1]
+    assert found.rounds <= 10
 
 
 def test_a_sifted_tick_says_so_and_is_as_good_as_the_whole_one() -> None:

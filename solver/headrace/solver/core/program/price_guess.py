@@ -7,7 +7,6 @@ conjugate gradients): that settles how dear whole models are, which the first ki
 matter of numpy over 10^5 ways, some milliseconds a step; prices come out right to some milliseconds.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -30,11 +29,16 @@ class Stage:
     alone: int
 
 
+FIRST = Stage(30.0, 0.15, 0)
+"""Repeated until it is settled: in overload prices are far above what any engine's load explains."""
+LOST = 0.05
+"""With this share of all demand asked of the wrong pools, prices are as good as unknown."""
+SETTLED = 0.02
+"""The same, when those first steps are done."""
+MOST_FIRST = 8
 NEARER = (Stage(8.0, 0.15, 3), Stage(4.0, 0.1, 4), Stage(2.0, 0.05, 4), Stage(1.0, 0.02, 5), Stage(1.0, 0.01, 5))
-WARM = NEARER
-"""From where the last tick's prices are."""
-COLD = (Stage(30.0, 0.15, 0), Stage(30.0, 0.15, 0), Stage(15.0, 0.15, 2), *NEARER)
-"""From where nothing is known."""
+FARTHER = (Stage(15.0, 0.15, 2), *NEARER)
+"""From where nothing is known; `NEARER` from where prices are nearly right, as the last tick's are."""
 DAMPING = 0.8
 FAR = 12.0
 """Ways dearer than a row's cheapest by this many temperatures carry nothing that counts."""
@@ -72,10 +76,9 @@ def prices_before(layout: Layout) -> Floats:
 def guess_prices(hubs: Hubs, before: Floats) -> Floats:
     """Give a price for each pool, ms, (G,); `before` are last tick's, NaN where there is none."""
     known = np.isfinite(before)
-    level = _level(hubs)
-    if not known.any():
-        return _ascend(hubs, np.full(len(before), level), COLD)
-    return _ascend(hubs, np.where(known, before, np.minimum(level, float(np.median(before[known])))), WARM)
+    level = np.full(len(before), _level(hubs))
+    usual = np.minimum(level, float(np.median(before[known]))) if known.any() else level
+    return _ascend(hubs, np.where(known, before, usual), level)
 
 
 def _level(hubs: Hubs) -> float:
@@ -90,8 +93,16 @@ def _level(hubs: Hubs) -> float:
     return float(slope[order][min(at, len(slope) - 1)])
 
 
-def _ascend(hubs: Hubs, prices: Floats, stages: Sequence[Stage]) -> Floats:
-    parts, last = parts_of_network(hubs), np.inf
+def _ascend(hubs: Hubs, prices: Floats, level: Floats) -> Floats:
+    parts = parts_of_network(hubs)
+    stages, last = NEARER, np.inf
+    if _off(parts, prices, NEARER[0]) > LOST * float(parts.demand.sum()):
+        stages = FARTHER
+        prices = min((prices, level), key=lambda start: _off(parts, start, FIRST))
+        for _ in range(MOST_FIRST):
+            prices = _moved_together(parts, prices, FIRST)
+            if _off(parts, prices, FIRST) <= SETTLED * float(parts.demand.sum()):
+                break
     for stage in stages:
         t = stage.temperature_ms
         if t < last:
@@ -103,15 +114,20 @@ def _ascend(hubs: Hubs, prices: Floats, stages: Sequence[Stage]) -> Floats:
     return prices
 
 
+def _off(parts: Parts, prices: Floats, stage: Stage) -> float:
+    """Give how much is asked of pools above and below what they hold, RPS."""
+    return float(np.sum(np.abs(slope_at(parts, prices, stage.temperature_ms, stage.smoothing, bend=False).excess)))
+
+
 def _moved_together(parts: Parts, prices: Floats, stage: Stage) -> Floats:
     """Take Newton's step, shortened where supply in stairs would throw it too far; none where no length is better."""
     t = stage.temperature_ms
     slope = slope_at(parts, prices, t, stage.smoothing, bend=True)
-    longest = 8.0 * t + (0.3 * np.abs(prices) if stage.alone == 0 else 0.0)
+    longest = 8.0 * t + (np.abs(prices) if stage is FIRST else 0.0)
     step, off = np.clip(_together(slope), -longest, longest), float(np.sum(np.abs(slope.excess)))
     for length in LENGTHS:
         further = prices + length * step
-        if float(np.sum(np.abs(slope_at(parts, further, t, stage.smoothing, bend=False).excess))) <= off:
+        if _off(parts, further, stage) <= off:
             return further
     return prices
 

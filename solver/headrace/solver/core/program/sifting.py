@@ -60,8 +60,10 @@ def sift(hubs: Hubs, pool_prices: Floats, solve: Solve) -> Sifted | Failed:
         if not (wrong.any() or answer.stretched.any()):
             return Sifted(answer.values, answer.prices, round_)
         open_ = _next(hubs, open_, answer, wrong, window, round_)
-        # From these the next program's simplex has no arc below its price, and little left to do.
-        prices = _node_prices(hubs, answer.prices[hubs.first_pool :])
+        # Where the first program had to shed, its prices say how narrow it was, and the guess is nearer.
+        if round_ > 1 or not _sheds(hubs, answer):
+            # From these the next program's simplex has no arc below its price, and little left to do.
+            prices = _node_prices(hubs, answer.prices[hubs.first_pool :])
     return Failed(f"SIFTING_UNFINISHED after {MAX_ROUNDS} programs")
 
 
@@ -116,6 +118,23 @@ def _opened(hubs: Hubs, prices: Floats, window: float, ratio: float) -> Open:
     return Open(open_, (cost < 0.0) & ~open_ & np.isfinite(arcs.upper))
 
 
+def _sheds(hubs: Hubs, answer: Answer) -> bool:
+    return float(answer.values[hubs.bounds[4] :].sum()) > EXACT * float(hubs.arcs.supply.sum())
+
+
+def _best(hubs: Hubs, prices: Floats, window: float) -> Bools:
+    """Say of ways whether they are among the cheapest of their row, (A,), of other arcs yes.
+
+    Of a row that had to be shed every way looks too cheap, at a price that no better program gives.
+    """
+    ways, keeps, *_ = hubs.bounds
+    best = np.ones(len(hubs.arcs.tail), dtype=np.bool_)
+    cost = reduced(hubs.arcs, prices)[ways:keeps]
+    least = np.minimum.reduceat(cost, hubs.way_start[:-1])
+    best[ways:keeps] = cost <= least[hubs.arcs.tail[ways:keeps]] + window
+    return best
+
+
 def _next(hubs: Hubs, open_: Open, answer: Answer, wrong: Bools, window: float, round_: int) -> Open:
     """Open what is at the wrong bound; and close again what these better prices show to be far."""
     arcs, rows = hubs.arcs, len(hubs.rows)
@@ -129,6 +148,7 @@ def _next(hubs: Hubs, open_: Open, answer: Answer, wrong: Bools, window: float, 
     else:
         cost = np.abs(reduced(arcs, answer.prices))
         wider = open_.arcs | ((cost <= NARROWER * window) & row_wrong[arcs.tail])
+        wrong = wrong & _best(hubs, answer.prices, window)
         wider[chords:sheds] |= _opened(hubs, answer.prices, NARROWER * window, CLOSE).arcs[chords:sheds]
     wider |= wrong
     wider[chords:sheds] |= answer.stretched[arcs.tail[chords:sheds] - hubs.first_pool]
