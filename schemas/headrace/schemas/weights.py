@@ -143,7 +143,7 @@ class EngineMemory:
     `trim_ppm` is how slow it is against its profile, `trim_step` the step of it that the program was given,
     `penalty_ppm` the share of capacity that an outlier, or an engine that fails requests, is left. `away` it could take
     nothing at this tick; `returned_ms` is None where it is warm. `score_error_ppm` is a feedback policy's own.
-    `capacity_ppm` is the share of its stated capacity that it was measured to serve, None for all of it;
+    `capacity_ppm` is the share of its stated capacity that it was measured to serve, None where that was not measured;
     `full_since_ms` since when (event time) a queue stands before `full_replicas` ready replicas, None where none does.
     `error_ppm` is the evidence, of outcomes up to `error_until_ms` (event time), that it fails more requests than its
     peers, as a share of what is enough; None of none. `penalty_for_errors` says that the penalty is, or was, for that.

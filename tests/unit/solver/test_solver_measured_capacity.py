@@ -74,7 +74,32 @@ def test_what_is_believed_stands_until_a_count_is_off_by_more_than_chance_either
 
 def test_it_is_never_believed_to_serve_more_than_is_stated() -> None:
     result = after(of(replace(FULL, window_rps=130.0)), full_for(20.0))
-    assert (capacity_of(result), result.memory("e1").capacity_ppm) == (100.0, None)
+    assert (capacity_of(result), result.memory("e1").capacity_ppm) == (100.0, PPM)
+
+
+def test_a_slow_engine_that_serves_all_that_is_stated_is_found_out_at_its_wall_and_stays_known() -> None:
+    slow = {"trim_ppm": 1_200_000, "trim_step": 4}
+    assert capacity_of(after(of(FULL), full_for(1.0, **slow))) == pytest.approx(100.0 / 1.2)
+    known = after(of(replace(FULL, window_rps=102.0)), full_for(20.0, **slow)).memory("e1")
+    assert known.capacity_ppm == PPM
+    assert capacity_of(after(of(IDLE), replace(known, full_since_ms=None, full_replicas=None))) == 100.0
+
+
+def test_what_was_served_without_a_queue_is_served_too() -> None:
+    # Of 83.3 RPS in ten seconds, chance is 4.33: 88 contradict it, 87 do not.
+    slow = EngineMemory("e1", trim_ppm=1_200_000, trim_step=4)
+    assert after(of(replace(IDLE, window_rps=87.0)), slow).memory("e1").capacity_ppm is None
+    assert after(of(replace(IDLE, window_rps=88.0)), slow).memory("e1").capacity_ppm == 880_000
+
+
+def test_finishing_more_than_such_replicas_can_is_the_work_of_those_that_were() -> None:
+    slow = EngineMemory("e1", trim_ppm=1_200_000, trim_step=4)
+    assert after(of(replace(IDLE, window_rps=120.0)), slow).memory("e1").capacity_ppm is None
+
+
+def test_what_is_given_back_ends_where_its_trim_would_put_it_anyway() -> None:
+    low = EngineMemory("e1", trim_ppm=1_200_000, trim_step=4, capacity_ppm=832_000)
+    assert after(of(IDLE), low).memory("e1").capacity_ppm is None
 
 
 def test_a_queue_stands_from_a_quarter_of_what_is_in_service_until_it_is_a_twentieth() -> None:

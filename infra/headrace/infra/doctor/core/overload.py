@@ -62,7 +62,7 @@ def is_overloaded(picture: Picture, engine_id: str) -> bool:
     An engine that does not tell its queue counts as overloaded where it is planned to be nearly full.
     """
     full = any(
-        memory.full_since_ms is not None or memory.capacity_ppm is not None
+        memory.full_since_ms is not None or (memory.capacity_ppm or PPM) < PPM
         for memory in (picture.commit.remembered if picture.commit is not None else ())
         if memory.engine_id == engine_id
     )

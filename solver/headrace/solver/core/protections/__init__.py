@@ -3,6 +3,7 @@
     cold_ramp          an engine that comes back gets its traffic little by little
     penalty            an engine much slower than its peers, or that fails more requests than they do, is given less
     measured_capacity  an engine that is full and finishes less than it is stated to serve is given no more than that
+    derate             an engine that is slow for its load is taken for smaller, too, until its wall was measured
     backlog            an engine with a standing queue is given less than it serves
     trim               a profile that is wrong is scaled, slowly, at known load
     probe              an engine that nothing is known of is given a little, so that it is measured
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from headrace.schemas.weights import EngineMemory, Snapshot
 from headrace.solver.core.inputs.in_work import in_work
 from headrace.solver.core.problem import Problem
-from headrace.solver.core.protections import backlog, cold_ramp, measured_capacity, penalty, probe, trim
+from headrace.solver.core.protections import backlog, cold_ramp, derate, measured_capacity, penalty, probe, trim
 from headrace.solver.core.protections.guarded import Guarded, Moment
 from headrace.solver.settings import SolverSettings
 
@@ -25,6 +26,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     cold_ramp.protect,
     penalty.protect,
     measured_capacity.protect,
+    derate.protect,
     backlog.protect,
     trim.protect,
     probe.protect,

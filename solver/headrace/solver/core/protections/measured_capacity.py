@@ -3,10 +3,12 @@
     full      waiting > `STANDS` x in service, until waiting <= `GONE` x in service; event time, of the same replicas
     measured  full for as long as `RECENT_S` and one service time: finished per second in the newest seconds, and of the
               whole window once it has been full for all of it
-    believed  what is stated, until a count is off by more than `SIGMAS` Poisson deviations; then that count, until
-              another one is; down at most by half a second, and never below measured_capacity_least
+    believed  what is stated, derated (`derate`), until a count is off by more than `SIGMAS` Poisson deviations; then
+              that count, until another one is; down at most by half a second, and never below measured_capacity_least
+    served    where nothing was counted, a window without a queue that is above what is believed by as much counts, too
     up        measured_capacity_probe of the stated capacity per second while nobody stands in line; `QUICK` while the
-              engine holds no more requests than an engine as profiled would, and less than `HALE` of it is believed
+              engine holds no more requests than an engine as profiled would, and less than `HALE` of it is believed;
+              until it is what its trim leaves, which is what is believed where nothing was counted
 
 What is stated of an engine may be wrong, and what was right may change: a queue that stands before an engine which
 finishes less than it is stated to serve tells its capacity. Without this the program goes on sending what the engine
@@ -24,6 +26,7 @@ from headrace.schemas.fleet import LatencyProfile
 from headrace.schemas.weights import PPM, EngineMemory
 from headrace.solver.core.problem import Engine, Throughput
 from headrace.solver.core.profile.load_cost import MS, latency_ms
+from headrace.solver.core.protections.derate import believed_share, derated_share
 from headrace.solver.core.protections.guarded import Change, Guarded, Moment, scaled
 from headrace.solver.settings import SolverSettings
 
@@ -58,7 +61,7 @@ def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guard
 
 def _at_rest(engine: Engine, before: EngineMemory) -> bool:
     """Say whether there is nothing to measure and nothing to give back: true of nearly all of them."""
-    if before.capacity_ppm is not None or before.full_since_ms is not None:
+    if before.full_since_ms is not None or believed_share(before) < 1.0:
         return False
     return engine.throughput is None or engine.throughput.waiting <= STANDS * engine.throughput.running
 
@@ -68,24 +71,46 @@ def _remembered(
 ) -> EngineMemory:
     """Give what is remembered of an engine after this tick."""
     stated = engine.ready_replicas * engine.capacity_rps_per_replica
-    now, share = engine.throughput, 1.0 if before.capacity_ppm is None else before.capacity_ppm / PPM
+    now, share = engine.throughput, believed_share(before)
     if now is None or stated <= 0.0:
         return before
     since_ms = _full_since_ms(engine, now, before)
     if since_ms is None:
         rate = QUICK if share < HALE and _as_profiled(now, stated, profile) else settings.measured_capacity_probe
-        share += rate * moment.elapsed_s
+        capacity_ppm = _given_back(before, rate * moment.elapsed_s)
+        if before.capacity_ppm is None and _is_more(now, share * stated, stated, engine.mix.grain):
+            capacity_ppm = _ppm(now.window_rps / stated)
     else:
         wall_s = 0.0 if profile is None else _latency_s(profile, 1.0)
         served = _served_rps(now, (now.signal_ms - since_ms) / MS - wall_s, share * stated, engine.mix.grain)
         least = max(settings.measured_capacity_least, share * 0.5**moment.elapsed_s)
-        share = max(served / stated, least)
+        capacity_ppm = before.capacity_ppm if served is None else _ppm(max(served / stated, least))
     return replace(
         before,
-        capacity_ppm=round(share * PPM) if share < 1.0 else None,
+        capacity_ppm=capacity_ppm,
         full_since_ms=since_ms,
         full_replicas=None if since_ms is None else engine.ready_replicas,
     )
+
+
+def _given_back(before: EngineMemory, more: float) -> int | None:
+    """Give what is remembered of a wall that nobody is at; nothing, once it is as far up as would be assumed anyway."""
+    if before.capacity_ppm is None:
+        return None
+    share, assumed = before.capacity_ppm / PPM, derated_share(before)
+    return None if share < assumed <= share + more else _ppm(share + more)
+
+
+def _is_more(now: Throughput, believed_rps: float, stated: float, grain: float) -> bool:
+    """Say whether a window contradicts what is believed from above; what is far above all was other replicas' work."""
+    rate, seconds = now.window_rps, now.window_s
+    if seconds < RECENT_S or rate - stated > _chance(stated, grain, seconds):
+        return False
+    return rate - believed_rps > _chance(believed_rps, grain, seconds)
+
+
+def _ppm(share: float) -> int:
+    return round(min(share, 1.0) * PPM)
 
 
 def _full_since_ms(engine: Engine, now: Throughput, before: EngineMemory) -> int | None:
@@ -96,15 +121,20 @@ def _full_since_ms(engine: Engine, now: Throughput, before: EngineMemory) -> int
     return before.full_since_ms if same else now.signal_ms
 
 
-def _served_rps(now: Throughput, full_s: float, believed_rps: float, grain: float) -> float:
-    """Give what an engine that has been full for that long serves: what is believed, or a count that contradicts it."""
+def _served_rps(now: Throughput, full_s: float, believed_rps: float, grain: float) -> float | None:
+    """Give a count of an engine that has been full for that long, where it contradicts what is believed; else None."""
     if full_s >= now.window_s:
         rate, seconds = now.window_rps, now.window_s
     elif full_s >= RECENT_S and now.recent_rps is not None:
         rate, seconds = now.recent_rps, RECENT_S
     else:
-        return believed_rps
-    return rate if abs(rate - believed_rps) > SIGMAS * math.sqrt(believed_rps * grain / seconds) else believed_rps
+        return None
+    return rate if abs(rate - believed_rps) > _chance(believed_rps, grain, seconds) else None
+
+
+def _chance(rps: float, grain: float, seconds: float) -> float:
+    """Give how far a rate, counted in grains of work for so long, is from what it should be at most, RPS."""
+    return SIGMAS * math.sqrt(rps * grain / seconds)
 
 
 def _as_profiled(now: Throughput, stated: float, profile: LatencyProfile | None) -> bool:

@@ -1,11 +1,12 @@
 """residual = measured latency / what the profile says at the measured load: how wrong it is, not how busy the engine.
 
-    load = finished requests per second / (ready replicas x capacity of one)
+    load = finished requests per second / (share believed x ready replicas x capacity of one)
 
 None where that cannot be told: no traffic, fewer than `FEWEST` requests, an engine at its wall (from load `WALL`),
 whose latency is its queue's, or one on its way to another load, so that its rate and its latency are not of one load:
 its smoothed latency is off the window's mean by more than `DRIFT`, or it holds other than the rate x latency requests
-of Little's law by more than `IMBALANCE`.
+of Little's law by more than `IMBALANCE`. Nor while more than `QUEUE` of what is inside waits: an engine that is smaller
+than stated has its queue at what would not be its wall, and the queue would be taken for slowness.
 """
 
 import math
@@ -20,11 +21,12 @@ FEWEST = 20
 WALL = 0.97
 DRIFT = 0.1
 IMBALANCE = 0.25
+QUEUE = 0.05
 
 
-def measured_load(engine: Engine) -> float | None:
-    """Give the load that an engine's measurement was made at, 0..; None where it has none."""
-    capacity = engine.ready_replicas * engine.capacity_rps_per_replica
+def measured_load(engine: Engine, share: float = 1.0) -> float | None:
+    """Give the load that an engine's measurement was made at, 0.., if it has that share of what is stated; or None."""
+    capacity = share * engine.ready_replicas * engine.capacity_rps_per_replica
     if engine.exclusion is not None or engine.measured is None or capacity <= 0.0:
         return None
     return engine.measured.rate_rps / capacity
@@ -36,6 +38,8 @@ def steady(measured: Measured) -> bool:
         return False
     if abs(math.log(measured.smoothed_s / measured.latency_s)) > DRIFT:
         return False
+    if measured.waiting > QUEUE * (measured.inside or 0.0):
+        return False
     expected = measured.rate_rps * measured.latency_s
     return measured.inside is None or abs(measured.inside - expected) <= IMBALANCE * expected
 
@@ -45,14 +49,16 @@ def residual(problem: Problem, engine: Engine) -> float | None:
     return residuals(problem, (engine,)).get(engine.engine_id)
 
 
-def residuals(problem: Problem, engines: Iterable[Engine]) -> Mapping[str, float]:
+def residuals(
+    problem: Problem, engines: Iterable[Engine], shares: Mapping[str, float] | None = None
+) -> Mapping[str, float]:
     """Give the same of each engine by its id, without those of which it cannot be told."""
     told: dict[str, list[tuple[str, float, float]]] = {}
     for engine in engines:
         measured = engine.measured
         if measured is None or measured.samples < FEWEST:
             continue
-        load = measured_load(engine)
+        load = measured_load(engine, 1.0 if shares is None else shares.get(engine.engine_id, 1.0))
         if load is not None and load < WALL and steady(measured):
             told.setdefault(engine.profile_id, []).append((engine.engine_id, load, measured.latency_s))
     found: dict[str, float] = {}

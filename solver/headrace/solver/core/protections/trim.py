@@ -4,7 +4,8 @@
     trim     within 1 / trim_bound .. trim_bound; the profile's latencies are multiplied by it
 
 The same as (measured / predicted)^trim_power a trim period, however often there is a tick. It is feedback on the
-model's error at a known load, not on the load: what the weights do to the load does not come back through it.
+model's error at a known load, not on the load: what the weights do to the load does not come back through it. The load
+is that of the capacity the engine is believed to have (`derate`), and none is known while requests stand in its queue.
 
 The program is given the trim in steps of `STEP`; a step stays until the trim is `HOLD` steps away from it, or noise
 would move traffic. An engine of which nothing is measured keeps what it has. `trim_bound` 1 switches this off.
@@ -17,6 +18,7 @@ from headrace.schemas.fleet import LatencyProfile
 from headrace.schemas.weights import PPM
 from headrace.solver.core.problem import Engine
 from headrace.solver.core.profile.load_cost import MS
+from headrace.solver.core.protections.derate import believed_shares
 from headrace.solver.core.protections.guarded import Change, Guarded, Moment
 from headrace.solver.core.protections.residual import residuals
 from headrace.solver.settings import SolverSettings
@@ -29,7 +31,7 @@ def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guard
     """Scale the profile of each engine by its trim."""
     changes: dict[str, Change] = {}
     profiles = dict(guarded.problem.profiles)
-    told = residuals(guarded.problem, guarded.problem.engines)
+    told = residuals(guarded.problem, guarded.problem.engines, believed_shares(guarded))
     for engine in guarded.problem.engines:
         error = told.get(engine.engine_id)
         if error is None and engine.engine_id not in guarded.remembered:
