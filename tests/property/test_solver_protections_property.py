@@ -5,8 +5,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.schemas.state import OutcomePane
 from headrace.schemas.weights import PPM, EngineMemory, Reason, Snapshot
-from headrace.solver.core.problem import Exclusion, Measured, Problem
+from headrace.solver.core.problem import Exclusion, Measured, Outcomes, Problem
 from headrace.solver.core.protections import protect, worth_remembering
 from headrace.solver.core.tick import TickStamp, solve_tick
 from headrace.solver.glop import Glop
@@ -15,6 +16,10 @@ from solver_problems import engine, problem, row
 
 SETTINGS = SolverSettings()
 LP = Glop(threads=1)
+ENDED = tuple(
+    Outcomes(tuple(OutcomePane((n + 1) * 1000, 10 - f, f, n < 8) for n in range(10)), 1000) for f in (0, 1, 5, 10)
+)
+PENALTIES = ("outlier", "errors")
 EMPTY = solve_tick(problem([row("A", 1.0)], [engine("e0")]), None, SETTINGS, LP, TickStamp(1, 1, 0)).snapshot
 
 
@@ -28,7 +33,8 @@ def fleets(draw: st.DrawFn) -> tuple[Problem, Snapshot]:
         measured = draw(st.sampled_from([None, Measured(rate, latency, latency, 100), Measured(rate, latency, 0.1, 5)]))
         out = draw(st.sampled_from([None, None, None, *(Exclusion(r, "") for r in (Reason.STALE, Reason.DRAINED))]))
         site, size = draw(st.sampled_from(["s1", "s2"])), draw(st.sampled_from([0.0, 5.0, 10.0, 25.0]))
-        engines.append(engine(name, site, size, measured=measured, exclusion=out))
+        ended = draw(st.sampled_from([None, None, *ENDED]))
+        engines.append(engine(name, site, size, measured=measured, exclusion=out, outcomes=ended))
         memories.append(
             EngineMemory(
                 name,
@@ -37,6 +43,9 @@ def fleets(draw: st.DrawFn) -> tuple[Problem, Snapshot]:
                 penalty_ppm=draw(st.integers(PPM // 10, PPM)),
                 away=draw(st.booleans()),
                 returned_ms=draw(st.sampled_from([None, 0, 900, 50_000])),
+                error_ppm=draw(st.sampled_from([None, 1, PPM // 2, PPM])),
+                error_until_ms=draw(st.sampled_from([None, 5_000, 90_000])),
+                penalty_for_errors=draw(st.booleans()),
             )
         )
     kept = tuple(m for m in memories if draw(st.booleans()))
@@ -51,7 +60,7 @@ def test_at_most_thirty_percent_of_a_pools_capacity_is_ever_penalised(
 ) -> None:
     p, before = fleet
     done = protect(p, before, replace(SETTINGS, cold_ramp_ms=0), now_ms)
-    hit = {q.engine_id for q in done.protections if q.protection == "outlier"}
+    hit = {q.engine_id for q in done.protections if q.protection in PENALTIES}
     for site in ("s1", "s2"):
         capacity = {e.engine_id: e.capacity_rps for e in p.engines if e.site == site}
         assert sum(rps for name, rps in capacity.items() if name in hit) <= 0.3001 * sum(capacity.values())
@@ -61,7 +70,7 @@ def test_at_most_thirty_percent_of_a_pools_capacity_is_ever_penalised(
 @settings(max_examples=200, deadline=None)
 def test_in_a_panic_nobody_is_penalised(fleet: tuple[Problem, Snapshot], now_ms: int) -> None:
     p, before = fleet
-    hit = {q.engine_id for q in protect(p, before, SETTINGS, now_ms).protections if q.protection == "outlier"}
+    hit = {q.engine_id for q in protect(p, before, SETTINGS, now_ms).protections if q.protection in PENALTIES}
     for site in ("s1", "s2"):
         members = [e for e in p.engines if e.site == site and (not e.exclusion or e.exclusion.reason is Reason.STALE)]
         there = [e for e in members if e.capacity_rps > 0.0]

@@ -115,12 +115,12 @@ class Outcomes:
     @property
     def failed(self) -> int:
         """Requests that the engine failed."""
-        return sum(pane.failed for pane in self.panes)
+        return sum([pane.failed for pane in self.panes])
 
     @property
     def requests(self) -> int:
         """All that ended."""
-        return sum(pane.succeeded + pane.failed for pane in self.panes)
+        return sum([pane.succeeded + pane.failed for pane in self.panes])
 
     @property
     def span_s(self) -> float:

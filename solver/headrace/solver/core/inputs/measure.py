@@ -66,6 +66,8 @@ def outcomes(states: Iterable[OutcomeState]) -> Outcomes | None:
 
 
 def _added_up(states: list[OutcomeState]) -> Outcomes | None:
+    if len(states) == 1:
+        return Outcomes(states[0].panes, states[0].pane_ms)
     by_end: dict[int, OutcomePane] = {}
     for pane in (pane for state in states for pane in state.panes):
         known = by_end.get(pane.end_ms, OutcomePane(pane.end_ms, 0, 0, is_final=True))

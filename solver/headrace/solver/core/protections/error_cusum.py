@@ -18,8 +18,9 @@ e^threshold = error_once_in requests (Lorden 1971).
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from headrace.schemas.weights import PPM, EngineMemory
 from headrace.solver.core.problem import Engine, Outcomes
@@ -35,23 +36,36 @@ class Suspicion:
     failing: str = ""
 
 
+class _Ended(NamedTuple):
+    """Requests that ended, and how many of them failed."""
+
+    requests: int
+    failed: int
+
+
 def suspicions_of(guarded: Guarded, peers: Sequence[Engine], settings: SolverSettings) -> Mapping[str, Suspicion]:
     """Judge the engines of a pool by how their requests ended; only those of which that was counted."""
-    counted = {e.engine_id: (e, e.outcomes) for e in peers if e.outcomes is not None and e.outcomes.requests}
-    guilty = {name for name in counted if guarded.memory(name).error_ppm == PPM}
+    counted = {
+        e.engine_id: (e.outcomes, ended)
+        for e in peers
+        if e.outcomes is not None and (ended := _Ended(e.outcomes.requests, e.outcomes.failed)).requests
+    }
+    sound = {name for name in counted if guarded.memory(name).error_ppm != PPM}
+    requests = sum(counted[name][1].requests for name in sound)
+    failed = sum(counted[name][1].failed for name in sound)
     found: dict[str, Suspicion] = {}
-    for name, (engine, outcomes) in counted.items():
-        others = [o for other, (_, o) in counted.items() if other != name and other not in guilty]
-        found[name] = _judged(guarded.memory(engine.engine_id), outcomes, others, settings)
+    for name, (outcomes, own) in counted.items():
+        if not own.failed and guarded.memory(name).error_ppm is None:
+            continue  # without a failure no evidence begins: true of nearly all
+        others = _Ended(requests - own.requests, failed - own.failed) if name in sound else _Ended(requests, failed)
+        found[name] = _judged(guarded.memory(name), outcomes, own, others, settings)
     return found
 
 
 def _judged(
-    memory: EngineMemory, outcomes: Outcomes, others: Iterable[Outcomes], settings: SolverSettings
+    memory: EngineMemory, outcomes: Outcomes, own: _Ended, others: _Ended, settings: SolverSettings
 ) -> Suspicion:
-    failed, requests = 0, 0
-    for other in others:
-        failed, requests = failed + other.failed, requests + other.requests
+    requests, failed = others
     usual = max(settings.error_tolerated, min(1.0, (failed + math.sqrt(failed) + 1.0) / requests) if requests else 1.0)
     kept, now = _scores(memory, outcomes, usual, settings)
     evidence = round(kept * PPM)
@@ -60,9 +74,7 @@ def _judged(
     if now < 1.0:
         return Suspicion(remembered)
     peers = f"peers {100 * failed / requests:.1f} %" if requests else "no peer to compare with"
-    return Suspicion(
-        remembered, f"{outcomes.failed} of {outcomes.requests} requests failed in {outcomes.span_s:.0f} s, {peers}"
-    )
+    return Suspicion(remembered, f"{own.failed} of {own.requests} requests failed in {outcomes.span_s:.0f} s, {peers}")
 
 
 def _scores(memory: EngineMemory, outcomes: Outcomes, usual: float, settings: SolverSettings) -> tuple[float, float]:
