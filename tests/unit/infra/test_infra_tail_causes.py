@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fleet_inputs import NEAREST, fixed_snapshot
-from headrace.infra.weights_tail.causes import cause_of, counted_rps
+from headrace.infra.weights_tail.causes import cause_of, counted_rps, engine_causes
 from headrace.infra.weights_tail.route_move import RouteMove, move_words, route_move
 from headrace.schemas.weights import Excluded, Protected, Reason, Snapshot
 
@@ -24,6 +24,22 @@ def with_demand(snapshot: Snapshot, cluster: str, rps: float) -> Snapshot:
 
 def of_b(before: Snapshot, after: Snapshot) -> RouteMove:
     return route_move(before.routes[1], after.routes[1])
+
+
+def test_another_mix_of_long_and_short_requests_is_no_change_of_an_engine_s_capacity() -> None:
+    def sends(short_rps: float, long_rps: float, version: int) -> Snapshot:
+        """To an engine of 20 RPS of work 1: short requests, and long ones of work 4 at four times the price."""
+        made = fixed_snapshot({"a": {"e": 1_000_000}}, version)
+        only = replace(made.routes[0].targets[0], utilisation=(short_rps + 4 * long_rps) / 20.0, engine_price_ms=100.0)
+        short = replace(made.routes[0], demand_rps=short_rps, targets=(only,))
+        long = replace(short, request_class="batch", demand_rps=long_rps)
+        long = replace(long, targets=(replace(only, engine_price_ms=400.0),))
+        return Snapshot(made.commit, (long, short))
+
+    before, after = sends(16.0, 1.0, 1), sends(4.0, 4.0, 2)
+    assert not any("capacity" in cause.sentence for cause in engine_causes(before, after))
+    plain = Snapshot(before.commit, before.routes[1:])
+    assert counted_rps(plain) == {"e": pytest.approx(16.0)}
 
 
 def test_a_move_names_both_sides_and_sums_what_left() -> None:

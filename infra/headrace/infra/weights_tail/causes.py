@@ -26,6 +26,7 @@ SOME = 0.05
 SOME_DEMAND = 0.1
 SOME_CAPACITY = 0.1
 """A route that stayed keeps the utilisation that was true when it was written, so capacity is read with more room."""
+SAME_PRICE = 1e-9
 FARTHER = 0.5
 """What a difference elsewhere counts beside one of the move itself."""
 TELL_AGE_MS = 2_000
@@ -77,7 +78,13 @@ def loads_rps(snapshot: Snapshot) -> Mapping[str, float]:
 
 
 def counted_rps(snapshot: Snapshot) -> Mapping[str, float]:
-    """Give the capacity that the solver counted of each engine with traffic: its load over its utilisation."""
+    """Give the capacity that the solver counted of each engine with traffic: its load over its utilisation.
+
+    Of no engine where classes are of unlike work: requests would then be read as capacity, and another mix of them as
+    more or less of it.
+    """
+    if _is_of_unlike_work(snapshot):
+        return {}
     load = loads_rps(snapshot)
     used: dict[str, tuple[int, float]] = {}
     for route in snapshot.routes:
@@ -85,6 +92,20 @@ def counted_rps(snapshot: Snapshot) -> Mapping[str, float]:
             if target.utilisation is not None and used.get(target.engine_id, (-1, 0.0))[0] < route.version:
                 used[target.engine_id] = route.version, target.utilisation
     return {name: load[name] / share for name, (_, share) in used.items() if share > 0.0 and load[name] > 0.0}
+
+
+def _is_of_unlike_work(snapshot: Snapshot) -> bool:
+    """Say whether requests of two classes cost one engine unlike prices, told in one tick: each pays for its work."""
+    told: dict[tuple[str, int], tuple[str, float]] = {}
+    for route in snapshot.routes:
+        for target in route.targets:
+            price = target.engine_price_ms
+            if price is None:
+                continue
+            name, first = told.setdefault((target.engine_id, route.version), (route.request_class, price))
+            if name != route.request_class and abs(price - first) > SAME_PRICE * abs(first):
+                return True
+    return False
 
 
 def protections_of(commit: SnapshotCommit) -> Mapping[tuple[str, str], Protected]:
