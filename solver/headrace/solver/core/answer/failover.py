@@ -14,8 +14,7 @@ wait, until the solver sheds it: the data plane sheds it at once, by `kept`.
 Taken of the same few engines as the static fallback; in a fleet without any room it is by capacity. It is as of when
 the route was written: what changes elsewhere alone is no reason to write it again. `failover_spare` 0 gives none.
 
-All routes that are written in a tick are reckoned at once, a line of `MAX_TARGETS` engines each; sums run from left to
-right.
+Many routes are reckoned at once, a line of `MAX_TARGETS` engines each; sums run from left to right.
 """
 
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ import numpy.typing as npt
 
 from headrace.schemas.weights import FallbackTarget
 from headrace.solver.core.answer.apportion import apportion
-from headrace.solver.core.answer.fallback import MAX_TARGETS, Near, fallback_targets
+from headrace.solver.core.answer.fallback import MAX_TARGETS, Fallbacks
 from headrace.solver.core.program.layout import Entries, Floats, Ints, Layout
 from headrace.solver.core.program.plan import Plan, utilisation
 
@@ -68,14 +67,14 @@ class Failovers:
     Args:
         layout: of the problem.
         plan: what was decided.
-        near: each row's nearest engines.
+        fallbacks: the same layout's, for each row's nearest engines.
         enough: `failover_spare`.
     """
 
-    def __init__(self, layout: Layout, plan: Plan, near: Near, enough: float) -> None:
+    def __init__(self, layout: Layout, plan: Plan, fallbacks: Fallbacks, enough: float) -> None:
         self._layout = layout
         self._enough = enough
-        self._near = near
+        self._near, self._shared = fallbacks.near, fallbacks.shared
         capacity, usable = layout.engine_capacity, layout.engine_pool >= 0
         self._load = np.zeros(len(capacity))
         self._load[usable] = capacity[usable] * utilisation(layout, plan)[layout.engine_group[usable]]
@@ -99,7 +98,7 @@ class Failovers:
         ppm = apportion(line, weight, members, len(rows))
         some = ppm > 0
         start = np.searchsorted(line[some], np.arange(len(rows) + 1))
-        targets = fallback_targets(self._layout.engines, start, members[some], ppm[some])
+        targets = self._shared.of(start, members[some], ppm[some])
         return Failover(targets, np.where(taken, engine, -1), np.where(taken, spare, 0.0), self._load)
 
     def _busiest(self, rows: Ints, used: Entries) -> Floats:

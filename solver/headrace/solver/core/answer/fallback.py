@@ -36,10 +36,11 @@ class Fallbacks:
 
     Attributes:
         near: each row's nearest engines.
+        shared: makes the targets.
     """
 
     def __init__(self, layout: Layout) -> None:
-        self._engines = layout.engines
+        self.shared = SharedTargets(layout.engines)
         nominal = np.array([e.ready_replicas * e.capacity_rps_per_replica for e in layout.engines], dtype=np.float64)
         row, engine, distance = _nearest(layout)
         self.near = Near(np.searchsorted(row, np.arange(len(layout.rows) + 1)), engine, distance)
@@ -68,32 +69,35 @@ class Fallbacks:
         count = np.diff(start)[rows]
         ends = np.cumsum(count)
         at = np.repeat(start[rows] - (ends - count), count) + np.arange(int(count.sum()))
-        return fallback_targets(self._engines, np.append(0, ends), self.near.engine[at], self._shares[at])
+        return self.shared.of(np.append(0, ends), self.near.engine[at], self._shares[at])
 
 
-def fallback_targets(
-    engines: Sequence[Engine], start: Ints, engine: Ints, ppm: Ints
-) -> list[tuple[FallbackTarget, ...]]:
-    """Make the targets of N routes, `start` (N + 1,) saying where each one's begin; equal ones are one tuple.
+class SharedTargets:
+    """Makes the targets of routes; equal ones are one tuple. Lives for one tick.
 
     Clusters near each other have the same engines near them, and of a model that few engines serve all have.
     """
-    names = np.stack((engine, ppm), axis=1).astype(np.int32).tobytes()
-    ids, addresses = [e.engine_id for e in engines], [e.address for e in engines]
-    members: list[int] = engine.tolist()
-    shares: list[int] = ppm.tolist()
-    engine_ids, at_addresses = [ids[e] for e in members], [addresses[e] for e in members]
-    bounds: list[int] = start.tolist()
-    made: dict[bytes, tuple[FallbackTarget, ...]] = {}
-    found: list[tuple[FallbackTarget, ...]] = []
-    for first, end in pairwise(bounds):
-        name = names[8 * first : 8 * end]
-        targets = made.get(name)
-        if targets is None:
-            own = slice(first, end)
-            targets = made[name] = tuple(map(FallbackTarget, engine_ids[own], at_addresses[own], shares[own]))
-        found.append(targets)
-    return found
+
+    def __init__(self, engines: Sequence[Engine]) -> None:
+        self._ids, self._addresses = [e.engine_id for e in engines], [e.address for e in engines]
+        self._made: dict[bytes, tuple[FallbackTarget, ...]] = {}
+
+    def of(self, start: Ints, engine: Ints, ppm: Ints) -> list[tuple[FallbackTarget, ...]]:
+        """Give the targets of N routes, `start` (N + 1,) saying where each one's begin."""
+        names = np.stack((engine, ppm), axis=1).astype(np.int32).tobytes()
+        members: list[int] = engine.tolist()
+        shares: list[int] = ppm.tolist()
+        bounds: list[int] = start.tolist()
+        ids, addresses = [self._ids[e] for e in members], [self._addresses[e] for e in members]
+        found: list[tuple[FallbackTarget, ...]] = []
+        for first, end in pairwise(bounds):
+            name = names[8 * first : 8 * end]
+            targets = self._made.get(name)
+            if targets is None:
+                own = slice(first, end)
+                targets = self._made[name] = tuple(map(FallbackTarget, ids[own], addresses[own], shares[own]))
+            found.append(targets)
+        return found
 
 
 def _nearest(layout: Layout) -> tuple[Ints, Ints, Floats]:

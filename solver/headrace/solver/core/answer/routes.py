@@ -28,6 +28,8 @@ SHED_STEP = 0.001
 RETRY_STEP = 0.005
 DEMAND_STEP = 0.05
 """Relative: how far the demand in a record may be off before the route is written again."""
+TOGETHER = 4096
+"""Rows that are reckoned at once: what they take in the meantime is bounded."""
 _PPM, _ADDRESS = attrgetter("weight_ppm"), attrgetter("address")
 Bools = npt.NDArray[np.bool_]
 
@@ -41,7 +43,7 @@ class RouteWriter:
         self._retry: list[float] = retry_ratios(layout, plan, settings).tolist()
         self._excluded = Refusals(layout).of_all()
         self._fallbacks = Fallbacks(layout)
-        self._failovers = Failovers(layout, plan, self._fallbacks.near, settings.failover_spare)
+        self._failovers = Failovers(layout, plan, self._fallbacks, settings.failover_spare)
         self._targets = TargetWriter(layout, plan)
         self.weights: Entries = weigh(layout, plan)
         start = np.searchsorted(self.weights.row, np.arange(len(layout.rows) + 1))
@@ -56,8 +58,10 @@ class RouteWriter:
         """Give each row's record: the previous one itself where it says the same and need not be written `afresh`."""
         old = [self._layout.previous.get(key) for key in self._layout.row_key]
         rows = np.arange(len(old)) if afresh else self._changed(old)
-        written = self._written(rows, epoch, version) if len(rows) else ()
-        routes = dict(zip(rows.tolist(), written, strict=True))
+        routes: dict[int, RouteWeights] = {}
+        for first in range(0, len(rows), TOGETHER):
+            some = rows[first : first + TOGETHER]
+            routes |= zip(some.tolist(), self._written(some, epoch, version), strict=True)
         # A row without an old record is always written.
         return tuple(routes[row] if row in routes or kept is None else kept for row, kept in enumerate(old))
 

@@ -41,20 +41,26 @@ class TargetWriter:
     def __init__(self, layout: Layout, plan: Plan) -> None:
         self._layout = layout
         self._plan = plan
+        self._told = predict(layout, plan)
+        self._nearest, self._cheapest = nearest_and_cheapest(layout, plan)
+        # Numbers of groups are made once, and are the same objects in all their engines' targets.
+        lists = (self._told.ttft_s.tolist(), self._told.tbot_s.tolist(), self._told.utilisation.tolist())
+        self._of_groups: tuple[list[float], list[float], list[float]] = lists
         self.pinned = pinned_engines(layout)
 
     def write(self, listed: Listed, kept: Sequence[float | None]) -> list[tuple[Target, ...]]:
         """Give the targets of routes, sorted by engine; `kept` (T,) is what the failovers have room for of sessions."""
-        layout, engines, group = self._layout, self._layout.engines, self._layout.engine_group[listed.engine]
-        s, told = self._standings(listed), predict(layout, self._plan)
+        layout, engines, s = self._layout, self._layout.engines, self._standings(listed)
+        groups: list[int] = layout.engine_group[listed.engine].tolist()
+        ttft_s, tbot_s, used = ([values[h] for h in groups] for values in self._of_groups)
         network_s: list[float] = (s.network_ms / MS).tolist()
-        price = _nones(group) if s.price_ms is None else s.price_ms.tolist()
-        saved = _nones(group) if s.marginal_ms is None else (s.marginal_ms - s.cheapest_ms).tolist()
-        marginal = _nones(group) if s.marginal_ms is None else s.marginal_ms.tolist()
+        price = _nones(listed) if s.price_ms is None else s.price_ms.tolist()
+        saved = _nones(listed) if s.marginal_ms is None else (s.marginal_ms - s.cheapest_ms).tolist()
+        marginal = _nones(listed) if s.marginal_ms is None else s.marginal_ms.tolist()
         numbers: list[int] = listed.engine.tolist()
         columns = (
             *(listed.weight.tolist(), listed.answer.tolist(), listed.before.tolist()),
-            *(network_s, told.ttft_s[group].tolist(), told.tbot_s[group].tolist(), s.load.tolist(), price),
+            *(network_s, ttft_s, tbot_s, used, price),
             *(s.network_ms.tolist(), s.engine_ms.tolist(), marginal, saved, reasons_of(s), s.pinned, kept),
         )
         made: list[Target] = []
@@ -75,8 +81,7 @@ class TargetWriter:
 
     def _standings(self, listed: Listed) -> Standings:
         layout, plan = self._layout, self._plan
-        told, group = predict(layout, plan), layout.engine_group[listed.engine]
-        nearest, cheapest = nearest_and_cheapest(layout, plan)
+        told, group = self._told, layout.engine_group[listed.engine]
         # What is of a unit of work becomes what is of a request.
         work = layout.row_work[listed.row]
         network = self._network(listed) * work
@@ -89,8 +94,8 @@ class TargetWriter:
             load=told.utilisation[group],
             price_ms=price,
             marginal_ms=None if price is None else network + price,
-            nearest_ms=nearest[listed.row],
-            cheapest_ms=cheapest[listed.row],
+            nearest_ms=self._nearest[listed.row],
+            cheapest_ms=self._cheapest[listed.row],
             pinned=self._pinned(listed),
         )
 
@@ -106,5 +111,5 @@ class TargetWriter:
         return [self.pinned.get(row, {}).get(engine, "") for row, engine in pairs]
 
 
-def _nones(like: Ints) -> list[float | None]:
-    return [None] * len(like)
+def _nones(listed: Listed) -> list[float | None]:
+    return [None] * len(listed.engine)
