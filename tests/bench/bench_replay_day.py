@@ -1,69 +1,114 @@
-"""A long history of a large fleet replayed whole: files, columns, windows, states, problem, program, score.
+"""A long history of a large fleet replayed whole: files, columns, windows, states, problem, program, score, report.
 
-    python tests/bench/bench_replay_day.py [--engines 1000] [--minutes 30] [--whole-day]
+    python tests/bench/bench_replay_day.py [--engines 1000] [--minutes 30] [--whole-day] [--history FOLDER]
 
-A signal a second of each engine, demand a second of each route by ServeGen's rates, a tick every five seconds. Each
-part is one process, as of `headrace replay run --from-signals`, one variant. Bar: 50,000 engine periods a second and
-core up to the states; a day on two cores in 15 minutes, so 104 ms of processor a tick; below 1 GB, however long.
-Without --whole-day a day is reckoned from the minutes that were played; two lengths show that memory does not grow.
+A signal a second of each engine, demand a second of each route by ServeGen's rates, a tick every five seconds. `states`
+is one process up to the states of each tick; `replay run` is the command itself, one variant: the wall clock, and the
+processor time of all of its processes. Bar: 50,000 engine periods a second and core up to the states; a day on two
+cores in 15 minutes; below 1 GB, all processes together, however long. Without --whole-day a day is reckoned from the
+minutes that were played, by the wall clock and by processor time; two lengths show that memory does not grow.
 """
 
 import argparse
+import os
 import resource
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event, Thread
 
-from long_history import TABLE, write_history
+from long_history import write_history
 
-from headrace.replay.core.columnar.engines import ColumnarEngines
-from headrace.replay.core.columnar.tail import Tail
-from headrace.replay.core.variant import parse_variants
-from headrace.replay.runs.pool import Desk
-from headrace.replay.runs.variants import Job, run_variant
-from headrace.replay.score.measured import NOTHING_MEASURED
+from headrace.replay.core.history import Finding
+from headrace.replay.core.play_signals import instants
+from headrace.replay.runs.folding import Folding, fold_signals
 from headrace.replay.sources.folder import HistoryFolder
-from headrace.schemas.topics import SIGNALS_ENGINE
 from headrace.solver.heap import seldom_collected
-from headrace.solver.settings import SolverSettings
 from headrace.streams.settings import StreamsSettings
 
 TICK_MS = 5_000
 DAY_MINUTES = 24 * 60
-BAR_RATE, BAR_MINUTES, BAR_MB, CORES = 50_000, 15, 1_000, 2
+BAR_RATE, BAR_MINUTES, BAR_MB = 50_000, 15, 1_000
+LOOK_S = 0.5
+COMMAND = (
+    *(sys.executable, "-c", "from headrace.infra.cli import main; main()"),
+    *("replay", "run", "--from-signals", "--policy", "lp", "--set", f"solver.period_ms={TICK_MS}"),
+)
 
 
-def states(folder: Path) -> int:
-    """Fold every engine signal of a folder, and tell the states at each tick; give how many ticks."""
-    history = HistoryFolder(folder)
-    tail = Tail([history.read_batches(place) for place in history.places(SIGNALS_ENGINE)])
-    fold = ColumnarEngines(TABLE[SIGNALS_ENGINE], StreamsSettings())
-    ticks = range(history.span.from_ms + TICK_MS, history.span.to_ms + TICK_MS, TICK_MS)
-    for at_ms in ticks:
-        batch = tail.until(at_ms, included=True)
-        if batch is not None:
-            fold.take_batch(batch, None)
-        fold.told()
-    return len(ticks)
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Ticks; seconds by the wall and of processors; the peak of memory, MB."""
+
+    ticks: int
+    wall_s: float
+    cpu_s: float
+    peak_mb: int
 
 
-def whole(folder: Path) -> int:
-    """Play and score the program over a folder; give how many ticks."""
-    base = SolverSettings()
-    variant = parse_variants(["lp"], [f"solver.period_ms={TICK_MS}"], base)[0]
-    with TemporaryDirectory() as out:
-        job = Job(folder, "lp", variant, base, Path(out), NOTHING_MEASURED, streams=StreamsSettings())
-        return run_variant(job, Desk(lambda _: None, lambda: False)).ticks
-
-
-def measured(work: Callable[[Path], int], folder: Path) -> tuple[int, float, int]:
-    """Give ticks, processor seconds and the peak of memory, MB."""
-    begun = time.process_time()
+def states(folder: Path) -> Measured:
+    """Fold all signals of a folder up to the states of each tick, in this process."""
+    ticks, found = instants(HistoryFolder(folder).span, TICK_MS), list[Finding]()
+    wall, cpu = time.perf_counter(), time.process_time()
     with seldom_collected():
-        ticks = work(folder)
-    return ticks, time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        for _ in fold_signals(Folding(folder, StreamsSettings(), None, ticks), found):
+            pass
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return Measured(len(ticks), time.perf_counter() - wall, time.process_time() - cpu, peak)
+
+
+def replayed(folder: Path, processes: int) -> Measured:
+    """Run the command over a folder."""
+    with TemporaryDirectory() as out:
+        before, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        words = (*COMMAND, "--dir", str(folder), "--out", out, "--processes", str(processes))
+        command = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        with command, watched(command.pid) as peak:
+            told, _ = command.communicate()
+        wall, after = time.perf_counter() - wall, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if command.returncode:
+        raise SystemExit(f"replay run ended with {command.returncode}: {told}")
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Measured(int(told.split("lp: ")[1].split()[0]), wall, cpu, peak[0])
+
+
+@contextmanager
+def watched(pid: int) -> Iterator[list[int]]:
+    """Keep the peak of what a process and those that it began hold together, MB; nothing where /proc is not there."""
+    peak, over = [0], Event()
+
+    def watch() -> None:
+        while not over.wait(LOOK_S):
+            peak[0] = max(peak[0], sum(map(_resident_mb, _family(pid))))
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    yield peak
+    over.set()
+    watcher.join()
+
+
+def _family(pid: int) -> list[int]:
+    family = [pid]
+    for each in family:
+        try:
+            family += map(int, Path(f"/proc/{each}/task/{each}/children").read_text().split())
+        except OSError:
+            continue
+    return family
+
+
+def _resident_mb(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 2**20
+    except (OSError, IndexError):
+        return 0
 
 
 def main() -> None:
@@ -71,21 +116,29 @@ def main() -> None:
     parser.add_argument("--engines", type=int, default=1000)
     parser.add_argument("--minutes", type=int, default=30)
     parser.add_argument("--whole-day", action="store_true")
+    parser.add_argument("--history", type=Path, help="a folder that was written before, of this many --minutes")
     options = parser.parse_args()
     minutes = DAY_MINUTES if options.whole_day else options.minutes
     print(f"{options.engines} engines, a signal a second; a tick every {TICK_MS // 1000} s")
-    print(f"{'':24}{'minutes':>8}{'ticks':>8}{'CPU s':>9}{'ms/tick':>9}{'periods/s':>11}{'a day, min':>12}{'MB':>6}")
-    for length in sorted({max(1, minutes // 3), minutes}):
-        with TemporaryDirectory() as folder:
-            write_history(Path(folder), options.engines, 60 * length)
-            for name, work in (("files to states", states), ("files to score", whole)):
-                with get_context("spawn").Pool(1) as pool:
-                    ticks, seconds, peak = pool.apply(measured, (work, Path(folder)))
-                rate, day = options.engines * 60 * length / seconds, seconds * DAY_MINUTES / length / 60 / CORES
-                row = f"{name:24}{length:>8}{ticks:>8}{seconds:>9.1f}{1000 * seconds / ticks:>9.1f}{rate:>11,.0f}"
-                print(f"{row}{day:>12.1f}{peak:>6}", flush=True)
-    print(f"{'bar':24}{'':>8}{'':>8}{'':>9}{'':>9}{BAR_RATE:>11,}{BAR_MINUTES:>12}{BAR_MB:>6}")
-    print(f"'a day' is processor time over {CORES} cores, as of variants beside each other: of one alone, twice that")
+    print(f"{'':26}{'minutes':>8}{'ticks':>7}{'wall s':>8}{'CPU s':>8}{'CPU ms/tick':>12}{'periods/s':>11}", end="")
+    print(f"{'a day, min: wall':>18}{'CPU/cores':>11}{'MB':>6}")
+    for length in (minutes,) if options.history else sorted({max(1, minutes // 3), minutes}):
+        with TemporaryDirectory() as made:
+            folder = options.history or Path(made)
+            if not options.history:
+                write_history(folder, options.engines, 60 * length)
+            with get_context("spawn").Pool(1) as pool:
+                tell("states, 1 core", options.engines, length, pool.apply(states, (folder,)), 1)
+            for cores in (1, 2) if length < DAY_MINUTES else (2,):
+                tell(f"replay run, {cores} cores", options.engines, length, replayed(folder, cores), cores)
+    print(f"{'bar':26}{'':>8}{'':>7}{'':>8}{'':>8}{'':>12}{BAR_RATE:>11,}{BAR_MINUTES:>18}{'':>11}{BAR_MB:>6}")
+
+
+def tell(name: str, engines: int, minutes: int, found: Measured, cores: int) -> None:
+    days = DAY_MINUTES / minutes / 60
+    row = f"{name:26}{minutes:>8}{found.ticks:>7}{found.wall_s:>8.1f}{found.cpu_s:>8.1f}"
+    row += f"{1000 * found.cpu_s / found.ticks:>12.1f}{60 * engines * minutes / found.cpu_s:>11,.0f}"
+    print(f"{row}{found.wall_s * days:>18.1f}{found.cpu_s / cores * days:>11.1f}{found.peak_mb:>6}", flush=True)
 
 
 if __name__ == "__main__":
