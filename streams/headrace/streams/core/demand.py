@@ -37,7 +37,10 @@ _PANE = struct.Struct("<qQQQQ")  # index, offered, rejected, retries, source-mil
 
 @dataclass(slots=True)
 class DemandPane:
-    """Arrivals in one pane. `source_ms` adds up the covered time of all sources."""
+    """Arrivals in one pane. `source_ms` adds up the covered time of all sources.
+
+    `packed`, and `rate` for the level, are kept until something changes.
+    """
 
     offered: int = 0
     rejected: int = 0
@@ -46,6 +49,7 @@ class DemandPane:
     cover: Cover = ()
     covered_ms: int = 0
     packed: bytes | None = None
+    rate: Pane | None = None
 
     def pack(self, index: int, start_ms: int) -> bytes:
         """Give the pane's bytes, encoding only what changed since the last time."""
@@ -199,7 +203,7 @@ class DemandAccumulator:
             pane.offered += _share(demand.offered, demand, from_ms, to_ms)
             pane.rejected += _share(demand.rejected, demand, from_ms, to_ms)
             pane.retries += _share(demand.retries, demand, from_ms, to_ms)
-            pane.packed = None
+            pane.packed = pane.rate = None
             if covers:
                 pane.source_ms += max(0, to_ms - from_ms)
                 pane.cover = covered(pane.cover, from_ms, to_ms)
@@ -227,13 +231,16 @@ class DemandAccumulator:
 
     def _newest_first(self, index: int) -> Iterator[Pane]:
         """Give the panes back from one, up to the first that says nothing."""
-        while (pane := self.window.panes.get(index)) is not None and (seen := self._seen(index, pane)) is not None:
+        panes = self.window.panes
+        while (pane := panes.get(index)) is not None and (seen := pane.rate or self._seen(index, pane)) is not None:
             yield seen
             index -= 1
 
     def _seen(self, index: int, pane: DemandPane) -> Pane | None:
-        rate, grid = self._rate(pane), self.window.grid
-        return None if rate is None else Pane(rate, grid.pane_ms / MS, grid.end_ms(index))
+        if pane.rate is None:
+            rate, grid = self._rate(pane), self.window.grid
+            pane.rate = None if rate is None else Pane(rate, grid.pane_ms / MS, grid.end_ms(index))
+        return pane.rate
 
     def _pack(self, panes: list[tuple[int, DemandPane]]) -> bytes:
         window = self.window

@@ -77,20 +77,23 @@ def restarted(level: Level, newest_first: Iterable[Pane], memory_s: float, share
     """
     best, furthest = level, 1.0
     before, evidence_s, total, seconds = level.rps, level.evidence_s, 0.0, 0.0
-    for count, pane in enumerate(newest_first, start=1):
-        gain = min(pane.length_s / min(evidence_s, memory_s), 1.0)
-        evidence_s -= pane.length_s
-        if evidence_s < pane.length_s or gain >= 1.0:
+    held_s = min(memory_s, evidence_s)
+    for count, (rps, length_s, _) in enumerate(newest_first, start=1):
+        gain = length_s / held_s
+        evidence_s -= length_s
+        if evidence_s < length_s or gain >= 1.0:
             break
-        before = max((before - gain * pane.rps) / (1.0 - gain), 0.0)
-        total, seconds = total + pane.rps * pane.length_s, seconds + pane.length_s
+        before = (before - gain * rps) / (1.0 - gain)
+        before = max(before, 0.0)
+        total += rps * length_s
+        seconds += length_s
         recent = total / seconds
-        noise = math.sqrt(max(recent, before) * (1.0 / seconds + 1.0 / min(evidence_s, memory_s)))
+        held_s = min(memory_s, evidence_s)
+        rises = recent > before
+        if count < (RISE_PANES if rises else FALL_PANES):
+            continue
+        noise = math.sqrt((recent if rises else before) * (1.0 / seconds + 1.0 / held_s))
         bound = max(share * before, sigmas * noise)
-        if (
-            count >= (RISE_PANES if recent > before else FALL_PANES)
-            and bound > 0.0
-            and abs(recent - before) / bound > furthest
-        ):
+        if bound > 0.0 and abs(recent - before) / bound > furthest:
             best, furthest = Level(recent, seconds, level.at_ms), abs(recent - before) / bound
     return best
