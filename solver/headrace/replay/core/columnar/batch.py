@@ -76,6 +76,8 @@ class Batch:
 
     def only(self, marks: Marks) -> "Batch":
         """Give those that are marked."""
+        if marks.all():
+            return self
         of = np.flatnonzero(marks)
         numbers = {n: new for new, n in enumerate(of.tolist())}
         return Batch(

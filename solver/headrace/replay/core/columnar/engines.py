@@ -63,17 +63,20 @@ class ColumnarEngines:
         """Fold a batch, each partition's records in the order of their offsets."""
         head, alike = heads_of(batch)
         alike[list(batch.odd)] = False
-        regular = {key for key in set(batch.key) if self._may_be_regular(key, fleet)}
-        theirs = np.array([key in regular for key in batch.key], dtype=np.bool_)
-        strange = {batch.key[n] or b"" for n in np.flatnonzero(theirs & ~alike).tolist()}
-        if strange:
+        distinct = list(dict.fromkeys(batch.key))
+        numbers = {key: n for n, key in enumerate(distinct)}
+        number = np.fromiter(map(numbers.__getitem__, batch.key), np.int64, len(batch))
+        regular = np.array([self._may_be_regular(key, fleet) for key in distinct], dtype=np.bool_)
+        strange = np.unique(number[regular[number] & ~alike])
+        for n in map(int, strange):
             # An engine with a single record of another kind goes over with all of them, so that their order stays.
-            for key in strange:
-                self._go_over(key)
-            theirs &= np.array([key not in strange for key in batch.key], dtype=np.bool_)
+            self._go_over(distinct[n] or b"")
+            regular[n] = False
+        theirs = regular[number]
         live = [batch.record(n) for n in np.flatnonzero(~theirs).tolist()]
         if theirs.any():
-            live += self._columns(batch if theirs.all() else batch.only(theirs), head)
+            keys = [key or b"" for key in distinct]
+            live += self._columns(batch.only(theirs), head, number[theirs], keys)
         if live:
             self._live.take(sorted(live, key=lambda record: (record.partition, record.offset)), fleet)
 
@@ -108,20 +111,31 @@ class ColumnarEngines:
             return False
         return key in self._row or is_identifier(key.decode("utf-8", "replace"))
 
-    def _columns(self, batch: Batch, head: bytes) -> list[RawRecord]:
-        """Fold a batch of one schema, of keys that may be regular; gives the records that are the live fold's."""
+    def _columns(self, batch: Batch, head: bytes, number: Ints, keys: list[bytes]) -> list[RawRecord]:
+        """Fold a batch of one schema, of keys that may be regular; gives the records that are the live fold's.
+
+        Args:
+            batch: what to fold.
+            head: of its schema.
+            number: (N,) which key each record has.
+            keys: by number; more than the batch has.
+        """
         columns = read_columns(batch, head, self._models)
-        keys = [key or b"" for key in batch.key]
-        belongs = {key: partition_of(key, self._topic.partitions) for key in set(keys)}
-        regular = columns.regular & (np.array([belongs[key] for key in keys]) == batch.partition)
-        over = {keys[n] for n in np.flatnonzero(~regular).tolist()}
-        for key in over:
-            self._go_over(key)
-        mine = np.array([n for n, key in enumerate(keys) if key not in over]) if over else np.arange(len(keys))
-        live = [batch.record(n) for n, key in enumerate(keys) if key in over] if over else []
+        belongs = np.array([partition_of(key, self._topic.partitions) for key in keys], dtype=np.int64)
+        regular = columns.regular & (belongs[number] == batch.partition)
+        over = np.zeros(len(keys), dtype=np.bool_)
+        over[number[~regular]] = True
+        for n in np.flatnonzero(over).tolist():
+            self._go_over(keys[n])
+        live = [batch.record(n) for n in np.flatnonzero(over[number]).tolist()]
+        mine = np.flatnonzero(~over[number])
         if len(mine):
-            rows = {key: self._row[key] if key in self._row else self._new_row(key) for key in belongs.keys() - over}
-            live += self._rounds(batch, mine, np.array([rows[keys[n]] for n in mine.tolist()]), columns)
+            rows = np.full(len(keys), -1)
+            known: list[int] = np.unique(number[mine]).tolist()
+            for n in known:
+                row = self._row.get(keys[n])
+                rows[n] = self._new_row(keys[n]) if row is None else row
+            live += self._rounds(batch, mine, rows[number[mine]], columns)
         return live
 
     def _rounds(self, batch: Batch, message: Ints, e: Ints, columns: Columns) -> list[RawRecord]:

@@ -12,11 +12,15 @@ from collections.abc import Callable
 import numpy as np
 
 from headrace.replay.core.columnar.batch import Batch
-from headrace.replay.core.columnar.cursor import PADDING, Cursor, Ints, spans_of
+from headrace.replay.core.columnar.cursor import Cursor, Ints, spans_of
 from headrace.replay.core.history import Place
 from headrace.schemas.raw import RawRecord
 
 _MORE = 0x80
+_LONGEST = 2 * 10 + 2
+"""Of two numbers, a branch, and the length of a short key."""
+_PADDING = 256
+"""Behind a block: more than the head, the key and the length of a record that begins inside it."""
 _SOMETHING = 2
 """Branch 1 of a union, as a varint."""
 _HEAD = re.compile(rb"[\x80-\xff]*[\x00-\x7f][\x80-\xff]*[\x00-\x7f]\x02[\x00-\x7f]", re.DOTALL)
@@ -32,7 +36,7 @@ def read_block(place: Place, data: bytes, count: int, read_one: ReadOne) -> Batc
     Raises:
         ValueError: it does not end where its last record ends; others, where `read_one` does.
     """
-    whole, size = data + bytes(PADDING), len(data)
+    whole, size = data + bytes(_PADDING), len(data)
     first, key, value, stopped = _alike(whole, size, count)
     begin: list[int] = first.tolist()
     start: list[int] = (value + 3).tolist()
@@ -69,15 +73,17 @@ def _alike(whole: bytes, size: int, count: int) -> tuple[Ints, Ints, Ints, Ints]
     Of those before the first that is odd, or whose offset or time is of another length than the first record's.
     """
     head = _HEAD.match(whole)
-    if head is None or not count:
+    if head is None or not count or head.end() > _LONGEST:
         none = np.zeros(0, dtype=np.int64)
         return none, none, none, none
     begin, value, at, long = list[int](), list[int](), 0, head.end()
     # Where a record lies is known from the one before alone; what it looks like is seen of all at once, below.
-    while len(begin) < count and at < size:
+    for _ in range(count):
+        if at >= size:
+            break
         begin.append(at)
-        at = min(at + long, size)
-        at = min(at + (whole[at - 1] >> 1), size)
+        at += long
+        at += whole[at - 1] >> 1
         value.append(at)
         at += 4 + ((whole[at + 1] & 0x7F | whole[at + 2] << 7) >> 1)
     first, value_at = np.array(begin), np.array(value)
