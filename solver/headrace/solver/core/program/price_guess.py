@@ -7,6 +7,7 @@ conjugate gradients): that settles how dear whole models are, which the first ki
 matter of numpy over 10^5 ways, some milliseconds a step; prices come out right to some milliseconds.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -101,7 +102,8 @@ def _level(hubs: Hubs) -> float:
 
 def _ascend(hubs: Hubs, prices: Floats, level: Floats) -> Floats:
     parts = parts_of_network(hubs)
-    stages, last = NEARER, np.inf
+    stages: Sequence[Stage] = NEARER
+    last = np.inf
     if _off(parts, prices, NEARER[0]) > LOST * float(parts.demand.sum()):
         stages = FARTHER
         prices = min((prices, level), key=lambda start: _off(parts, start, FIRST))
