@@ -1,6 +1,10 @@
 """A whole tick of 100 clusters x 3,000 engines x 50 models, and the same programs by HiGHS and by a pywraplp monolith.
 
-    python tests/bench/bench_solve.py [--coupled next|scattered] [--clusters 100] [--engines 3000] [--models 50] [--sites 20] [--repeats 5]
+    python tests/bench/bench_solve.py [--clusters 100] [--engines 3000] [--models 50] [--sites 20] [--repeats 5]
+    python tests/bench/bench_solve.py --coupled next|scattered [--whole-s 120]
+
+`--coupled`: 30 % of the engines serve the next model too, or any other one: one component. Beside sifting, the whole
+program by GLOP and the one with hubs by HiGHS, each for so many seconds at most; bar: proved optimal in 2 s.
 
 One run, one machine, the same problem for all three. "whole tick" is problem to sealed snapshot: layout, programs,
 GLOP, checks, weights, reasons, digest. The first tick writes every route; the next has 3 % noise on demand, as a live

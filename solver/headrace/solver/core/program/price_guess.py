@@ -7,7 +7,6 @@ conjugate gradients): that settles how dear whole models are, which the first ki
 matter of numpy over 10^5 ways, some milliseconds a step; prices come out right to some milliseconds.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -102,7 +101,7 @@ def _level(hubs: Hubs) -> float:
 
 def _ascend(hubs: Hubs, prices: Floats, level: Floats) -> Floats:
     parts = parts_of_network(hubs)
-    stages: Sequence[Stage] = NEARER
+    stages = NEARER
     last = np.inf
     if _off(parts, prices, NEARER[0]) > LOST * float(parts.demand.sum()):
         stages = FARTHER
