@@ -97,6 +97,11 @@ def test_finishing_more_than_such_replicas_can_is_the_work_of_those_that_were() 
     assert after(of(replace(IDLE, window_rps=120.0)), slow).memory("e1").capacity_ppm is None
 
 
+def test_what_was_counted_beyond_what_its_trim_leaves_stands_until_another_count() -> None:
+    known = EngineMemory("e1", trim_ppm=1_200_000, trim_step=4, capacity_ppm=900_000)
+    assert after(of(IDLE), known).memory("e1") == known
+
+
 def test_what_is_given_back_ends_where_its_trim_would_put_it_anyway() -> None:
     low = EngineMemory("e1", trim_ppm=1_200_000, trim_step=4, capacity_ppm=832_000)
     assert after(of(IDLE), low).memory("e1").capacity_ppm is None

@@ -94,11 +94,16 @@ def _remembered(
 
 
 def _given_back(before: EngineMemory, more: float) -> int | None:
-    """Give what is remembered of a wall that nobody is at; nothing, once it is as far up as would be assumed anyway."""
+    """Give what is remembered of a wall that nobody is at; nothing, once it is as far up as would be assumed anyway.
+
+    What was counted beyond that stands until another count: what is given back is a guess, and there a worse one.
+    """
     if before.capacity_ppm is None:
         return None
     share, assumed = before.capacity_ppm / PPM, derated_share(before)
-    return None if share < assumed <= share + more else _ppm(share + more)
+    if share >= assumed:
+        return before.capacity_ppm
+    return None if assumed <= share + more else _ppm(share + more)
 
 
 def _is_more(now: Throughput, believed_rps: float, stated: float, grain: float) -> bool:
