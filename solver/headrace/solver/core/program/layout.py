@@ -31,7 +31,6 @@ from headrace.solver.core.program.eligibility import engine_exclusion, row_exclu
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 _ID, _PPM = attrgetter("engine_id"), attrgetter("weight_ppm")
 
 
@@ -96,7 +95,6 @@ class Layout:
         row_start: (R + 1,) where each row's pairs begin.
         row_key: (R) Kafka keys.
         row_warm_shed: (R,) what was refused before, at today's demand.
-        row_moved: (R,) whether the previous snapshot gave the row other weights than the one before it.
         previous: the previous snapshot's routes by key.
         before: the previous weights above 0 as they stood; the engine is -1 where it can take nothing any more.
         warm: the same on engines that their rows may still use; the weights of those that are out are where their
@@ -126,7 +124,6 @@ class Layout:
     row_start: Ints
     row_key: tuple[bytes, ...]
     row_warm_shed: Floats
-    row_moved: Bools
     previous: Mapping[bytes, RouteWeights]
     before: Entries
     warm: Entries
@@ -203,23 +200,11 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
         row_start=np.searchsorted(pair_row, np.arange(len(rows) + 1)).astype(np.int64),
         row_key=keys,
         row_warm_shed=demand * shed,
-        row_moved=_moved(keys, previous, old),
         previous=old,
         before=before,
         warm=warm,
         remembered={} if previous is None else {m.engine_id: m for m in previous.commit.remembered},
     )
-
-
-def _moved(keys: Sequence[bytes], previous: Snapshot | None, old: Mapping[bytes, RouteWeights]) -> Bools:
-    """Say of each row whether it had weights, and was given others; a commit names the few routes that it changed."""
-    moved = np.zeros(len(keys), dtype=np.bool_)
-    changed = set[str]() if previous is None else set(previous.commit.changed)
-    for i, key in enumerate(keys) if changed else ():
-        if (route := old.get(key)) is not None and key.decode() in changed:
-            had_weights = any(t.previous_ppm for t in route.targets)
-            moved[i] = had_weights and any(t.weight_ppm != t.previous_ppm for t in route.targets)
-    return moved
 
 
 def _pool(engines: Sequence[Engine], exclusions: Sequence[Exclusion | None], pinned: frozenset[str]) -> _Pooled:

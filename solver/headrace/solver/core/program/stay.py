@@ -3,8 +3,7 @@
     stay = true cost of a component's traffic with each row's previous weights, engine by engine, at today's demand
     best = true cost of the program's answer, the price of its moves not counted
     kept   where stay <= (1 + stay_within) best, every row's previous weights are all still usable and keep to its
-           pins, and no engine is loaded above `FULLEST`; above `BRIM` where the component sheds, and did before.
-           `SETTLED` of stay_within, where one of its rows moved in the tick before: who moves comes to rest inside
+           pins, and no engine is loaded above `FULLEST`; above `BRIM` where the component sheds, and did before
     slow   where stay <= (1 + `DOUBT` stay_within) best, and no pool's load is further from the best answer's than
            `SIGMAS` deviations of a count over `COUNTED_S`: demand is an estimate, and its noise has an optimum too.
            Weights go towards the answer with the time constant `FOLLOW_MS` then, which follows what of it lasts
@@ -33,10 +32,7 @@ FULLEST = 0.95
 BRIM = 1.03
 """The same where there is too much for all of them: what is above the wall for a moment waits that moment."""
 DOUBT = 6.0
-SETTLED = 0.2
-"""Share of `stay_within` at which weights that move come to rest. At its edge the noise of demand would move them again
-and again; near the optimum the cost is flat, so a small part of it is half of the way."""
-FOLLOW_MS = 10_000.0
+FOLLOW_MS = 20_000.0
 SIGMAS = 2.0
 COUNTED_S = 6.0
 """Demand is the mean since its last step: seconds after one it is no surer than a count over so many of them."""
@@ -96,9 +92,7 @@ def staying(
         network = layout.pair_network[component.pairs]
         now = dot(network, stay[component.pairs]) + float(of_engines[members].sum())
         least = dot(network, flow[component.pairs]) + float(best[mine].sum())
-        # Who has begun to move goes on to where noise alone does not start it again.
-        enough = (SETTLED if layout.row_moved[component.rows].any() else 1.0) * within
-        if now <= (1.0 + enough) * least:
+        if now <= (1.0 + within) * least:
             kept[component.rows] = True
             uneven += max(float(of_engines[members].sum()) - float(even[mine].sum()), 0.0)
         elif now <= (1.0 + DOUBT * within) * least and by_chance[component.pools].all():
