@@ -208,10 +208,12 @@ def _rows(view: StateView, settings: SolverSettings, hearing: Hearing) -> Iterat
     clusters = {state.cluster for state in view.demands.values()}
     clusters.update(state.from_cluster for state in view.links.values())
     demand = {state.route: state for state in view.demands.values()}
-    routes = {RouteKey(c, m, k) for c in clusters for m in models for k in settings.classes}
+    # Made in order, so that little is left to sort.
+    kinds = [(m, k) for m in sorted(models) for k in sorted(settings.classes)]
+    routes = dict.fromkeys(RouteKey(c, m, k) for c in sorted(clusters) for m, k in kinds)
     # A route nobody configured stays while its model is served, so that its next request finds weights; a model that
     # no engine serves is refused by name while it is asked for, and then forgotten.
-    routes.update(
+    routes |= dict.fromkeys(
         route
         for route, state in demand.items()
         if route.model in models or (_demand_rps(state) is not None and not hearing.demand_expired(state))

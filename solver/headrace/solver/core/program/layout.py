@@ -208,17 +208,18 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
 
 
 def _pool(engines: Sequence[Engine], exclusions: Sequence[Exclusion | None], pinned: frozenset[str]) -> _Pooled:
-    def shared(i: int) -> tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...], str]:
-        e, alone = engines[i], engines[i].engine_id if engines[i].engine_id in pinned else ""
-        return e.site, tuple(sorted(e.models)), tuple(sorted(e.capabilities)), tuple(sorted(e.residency)), alone
+    def shared(e: Engine) -> tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...], str]:
+        alone = e.engine_id if e.engine_id in pinned else ""
+        return e.site, _in_order(e.models), _in_order(e.capabilities), _in_order(e.residency), alone
 
-    usable = sorted((i for i, e in enumerate(exclusions) if e is None), key=shared)
+    keys = [shared(engine) for engine in engines]
+    usable = sorted((i for i, e in enumerate(exclusions) if e is None), key=keys.__getitem__)
     pools: list[Pool] = []
     profiles: list[str] = []
     group_pool: list[int] = []
     engine_pool = np.full(len(engines), -1, dtype=np.int64)
     engine_group = np.full(len(engines), -1, dtype=np.int64)
-    for key, found in groupby(usable, key=shared):
+    for key, found in groupby(usable, key=keys.__getitem__):
         members = list(found)
         for profile_id, same in groupby(
             sorted(members, key=lambda i: engines[i].profile_id), key=lambda i: engines[i].profile_id
@@ -229,6 +230,10 @@ def _pool(engines: Sequence[Engine], exclusions: Sequence[Exclusion | None], pin
         engine_pool[members] = len(pools)
         pools.append(Pool(*key, engines=tuple(members)))
     return _Pooled(tuple(pools), tuple(profiles), np.array(group_pool, dtype=np.int64), engine_pool, engine_group)
+
+
+def _in_order(names: tuple[str, ...]) -> tuple[str, ...]:
+    return names if len(names) < 2 else tuple(sorted(names))
 
 
 def _of_members(index: Ints, values: Floats, size: int) -> Floats:

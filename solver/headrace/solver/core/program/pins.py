@@ -50,6 +50,9 @@ class ColumnBounds:
 
 def pins_of(layout: Layout) -> Pins:
     """Find the pairs that the problem's pins are about; none where there are no pins."""
+    if not layout.problem.pins:
+        none, nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
+        return Pins(none, nothing, nothing, none)
     pool_of = {e.engine_id: int(g) for e, g in zip(layout.engines, layout.engine_pool, strict=True) if g >= 0}
     found: list[tuple[int, float, float, int]] = []
     for i, pin in enumerate(layout.problem.pins):
