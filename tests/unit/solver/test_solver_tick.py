@@ -133,6 +133,14 @@ def test_no_engines_means_no_targets_all_shed_and_a_record_of_it() -> None:
     assert check_snapshot(tick.snapshot) == ()
 
 
+def test_engines_that_all_turn_to_other_models_leave_a_route_with_nobody() -> None:
+    first = solve_tick(problem([row("a", 5)], [engine("e1")], 5.0), None, SolverSettings(), Glop(), TickStamp(1, 1, 0))
+    turned = problem([row("a", 5)], [engine("e1", models=("other",))], 5.0)
+    later = solve_tick(turned, first.snapshot, SolverSettings(), Glop(), TickStamp(1, 2, 1000))
+    assert [route.targets for route in later.snapshot.routes] == [()]
+    assert check_snapshot(later.snapshot) == ()
+
+
 def test_nothing_at_all_is_a_sound_snapshot_too() -> None:
     tick = solve(problem([], []))
     assert tick.snapshot.routes == ()

@@ -182,6 +182,8 @@ def _of_rows(entries: Entries, chosen: Bools, size: int) -> tuple[Ints, Ints]:
 def _looked_up(keys: Ints, entries: tuple[Ints, Ints]) -> Ints:
     """Give the ppm of each key; 0 where it has no entry."""
     found = np.zeros(len(keys), dtype=np.int64)
+    if not len(keys):
+        return found
     at = np.minimum(np.searchsorted(keys, entries[0]), len(keys) - 1)
     there = keys[at] == entries[0]
     found[at[there]] = entries[1][there]
