@@ -68,12 +68,12 @@ def replayed(folder: Path, processes: int) -> Measured:
     with TemporaryDirectory() as out:
         before, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         words = (*COMMAND, "--dir", str(folder), "--out", out, "--processes", str(processes))
-        command = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        command = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         with command, watched(command.pid) as peak:
-            told, _ = command.communicate()
+            told, errors = command.communicate()
         wall, after = time.perf_counter() - wall, resource.getrusage(resource.RUSAGE_CHILDREN)
     if command.returncode:
-        raise SystemExit(f"replay run ended with {command.returncode}: {told}")
+        raise SystemExit(f"replay run ended with {command.returncode}: {told}{errors}")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Measured(int(told.split("lp: ")[1].split()[0]), wall, cpu, peak[0])
 

@@ -21,7 +21,13 @@ from headrace.infra.configuration.config import Config, config_options
     help="Translate your own telemetry in the range by this mapping, and fold it anew.",
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Where the result goes.")
-@click.option("--processes", type=click.IntRange(1, 64), default=2, show_default=True, help="Beside each other.")
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    default=2,
+    show_default=True,
+    help="For variants beside each other; more than those fold signals for them.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @config_options
 def command(
