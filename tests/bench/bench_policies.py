@@ -18,7 +18,7 @@ from headrace.infra.fleet.scenarios import load_scenario
 from headrace.infra.fleet.script import parse_script
 from headrace.infra.simulate.compare_runs import compared, report_of
 from headrace.infra.simulate.run import SETTLE_S, Plan, simulate
-from headrace.infra.simulate.trace_arrivals import with_trace
+from headrace.infra.simulate.trace_arrivals import answers_within, with_trace
 from headrace.infra.traces import read_trace
 from headrace.replay.core.variant import parse_variants
 from headrace.replay.report.document import Origin
@@ -39,12 +39,11 @@ POLICIES = ("proportional:k=0.1", "proportional:k=0.3", "pid", "round_robin", "c
 
 def run(name: str, file: Path | None, options: argparse.Namespace) -> None:
     trace = read_trace(name, file)
-    fleet = with_trace(
-        load_scenario("three-regions"), trace, options.load, options.seconds + SETTLE_S + options.delay + 1.0, 1
-    )
+    lasts = options.seconds + SETTLE_S + options.delay + 1.0
+    fleet = with_trace(load_scenario("three-regions"), trace, options.load, lasts, 1)
     third = options.seconds / 3.0
     faults = parse_script(f"t={third:.0f}s kill engine-b\nt={1.5 * third:.0f}s revive engine-b", fleet.names)
-    spread = spread_of_values(trace.output_tokens, trace.source)
+    spread = spread_of_values(answers_within(trace, lasts), trace.source)
     plan = Plan(fleet, options.seconds, faults, spread, 1, ScoreSettings())
     variants = parse_variants(options.policy or POLICIES, (), SolverSettings())
     lp = Glop(threads=1)

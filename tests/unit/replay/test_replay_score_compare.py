@@ -25,7 +25,7 @@ from solver_problems import engine, problem, profile, row
 
 LINE = profile("p", (0.0, 1.0), (0.1, 0.3), (0.0, 0.0))
 ALIKE = replace(NOTHING_MEASURED, spread=equal_lengths())
-RULES = ScoreSettings(cold_share=0.0)
+RULES = ScoreSettings(cold_share=0.0, chance=0.0)
 
 
 def swinging(name: str, share: float, seconds: int = 200) -> VariantScore:

@@ -26,7 +26,7 @@ from headrace.schemas.topics import FLEET, PROFILES, STATE_OF, TopicSettings, to
 from headrace.schemas.weights import Snapshot
 from headrace.solver.core.decide import Decided, decide
 from headrace.solver.core.inputs.assemble import assemble
-from headrace.solver.core.inputs.state_view import StateFold
+from headrace.solver.core.inputs.state_view import StateFold, StateView
 from headrace.solver.core.linear import LinearSolver
 from headrace.solver.core.problem import Problem
 from headrace.solver.core.tick import Tick, TickStamp
@@ -124,6 +124,10 @@ class ClosedLoop:
     def states(self, role: str) -> Mapping[bytes, bytes]:
         """Give the newest state of each key of a signals topic, as it would stand on the topic of states."""
         return self._stored[role]
+
+    def view(self) -> StateView:
+        """Give what the newest tick saw."""
+        return self._view.view()
 
     def _fold_arrived(self, now_ms: int) -> None:
         arrived: dict[str, list[RawRecord]] = {role: [] for role in STATE_OF}

@@ -14,13 +14,15 @@ import numpy as np
 from headrace.infra.fleet.closed_loop import LoopSettings
 from headrace.infra.fleet.outcomes import LatencySummary
 from headrace.infra.simulate.flow_demand import FlowDemand
-from headrace.infra.simulate.flow_fleet import FlowFleet, Step, believed
+from headrace.infra.simulate.flow_fleet import CLASS, FlowFleet, Step, believed
 from headrace.infra.simulate.observer import Waited, WeightsHistory
 from headrace.infra.simulate.run import START_MS, Advance, Plan, SimulatedRun
 from headrace.replay.core.played import PlayedTick
+from headrace.replay.core.told import NOTHING_TOLD, Arrived, Told
 from headrace.replay.score.latency_mass import Floats, mass_of, no_mass, quantile_s
 from headrace.replay.score.measured import NOTHING_MEASURED, MeasuredFleet, Shown
 from headrace.replay.score.variant import VariantScorer
+from headrace.schemas.ids import RouteKey
 from headrace.schemas.weights import Reason, Snapshot
 from headrace.solver.core.decide import Decided, decide
 from headrace.solver.core.linear import LinearSolver
@@ -43,6 +45,7 @@ def simulate_flows(
     signals = _Signals(fleet, settings)
     shown = _Shown(np.array(plan.spread.factors))
     previous: Snapshot | None = None
+    told = NOTHING_TOLD
     untold_s, steps = 0.0, int(plan.seconds / demand.step_s)
     done = 0
     for k in range(steps):
@@ -53,9 +56,10 @@ def simulate_flows(
         decided = decide(problem, previous, settings.solver, lp, stamp, START_MS - settings.solver.first_wait_ms)
         if isinstance(decided, Decided):
             previous = decided.tick.snapshot
-            scorer.add(PlayedTick(now_ms, problem, previous, decided.tick.record))
+            scorer.add(PlayedTick(now_ms, problem, previous, decided.tick.record, told))
         step, happened = fleet.step(previous, demand.rps[:, k], begin_s, demand.step_s)
         signals.add(step)
+        told = _told(plan, step, now_ms, now_ms + round(1000 * demand.step_s))
         if happened is not None:
             shown.add(happened.served, happened.fixed_s, happened.decode_s, step)
         done, untold_s = k + 1, untold_s + demand.step_s
@@ -65,6 +69,13 @@ def simulate_flows(
                 break
     found = MeasuredFleet(shown.fleet(), {}, plan.spread, {plan.scenario.model: tokens})
     return SimulatedRun(scorer.finish(), found, (), WeightsHistory([]), shown.waited(), done * demand.step_s)
+
+
+def _told(plan: Plan, step: Step, from_ms: int, to_ms: int) -> Told:
+    """Give what arrived in a step, as states of demand tell it after it."""
+    asked = zip(plan.scenario.clusters, step.demand.tolist(), strict=True)
+    routes = ((RouteKey(cluster.name, plan.scenario.model, CLASS), rps) for cluster, rps in asked)
+    return Told(tuple(Arrived(route, ((from_ms, to_ms, rps),)) for route, rps in routes))
 
 
 class _Signals:

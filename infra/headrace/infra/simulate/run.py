@@ -13,6 +13,7 @@ from headrace.infra.fleet.scenario import Scenario
 from headrace.infra.fleet.script import Timed
 from headrace.infra.simulate.observer import Observer, Waited, WeightsHistory
 from headrace.replay.core.played import PlayedTick
+from headrace.replay.core.told import Teller
 from headrace.replay.score.length_spread import LengthSpread
 from headrace.replay.score.measured import NOTHING_MEASURED, MeasuredFleet, MeasuredFold
 from headrace.replay.score.off_policy import LoggedChoice
@@ -106,14 +107,16 @@ class _Recorder:
 
     def __init__(self, loop: ClosedLoop, scorer: VariantScorer) -> None:
         self.scorer = scorer
-        self.measured = MeasuredFold()
+        self.measured = MeasuredFold(loop.simulation.now_ms)
         self._loop = loop
         self._read_ms = 0
+        self._teller = Teller()
 
     def tick(self, problem: Problem, tick: Tick) -> None:
         """Take a tick; a `Watcher`."""
         now_ms = tick.snapshot.commit.tick_ms
-        self.scorer.add(PlayedTick(now_ms, problem, tick.snapshot, tick.record))
+        told = self._teller.tell(self._loop.view())
+        self.scorer.add(PlayedTick(now_ms, problem, tick.snapshot, tick.record, told))
         if now_ms >= self._read_ms:
             self._read_ms = now_ms + STATES_EVERY_MS
             for value in self._loop.states(SIGNALS_ENGINE).values():

@@ -61,6 +61,11 @@ def with_trace(scenario: Scenario, trace: RequestTrace, load: float, seconds: fl
     return replace(scenario, clusters=clusters, arrivals=_Arrivals(expected))
 
 
+def answers_within(trace: RequestTrace, seconds: float) -> Floats:
+    """Give the output tokens of the trace's requests that fall into a run: a part of a trace spreads as it does."""
+    return trace.output_tokens[_repeated_in_time(trace, seconds)[1]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Arrivals:
     """`Scenario.arrivals`: a value, so that a scenario can be sent to another process."""

@@ -12,17 +12,20 @@ problem's demand, round trips and engines are history's, and what becomes of the
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from headrace.replay.core.history import HistoryError
 from headrace.replay.core.played import PlayedTick
 from headrace.replay.core.recorded import RecordedTick
 from headrace.replay.core.standing import Standing
+from headrace.replay.core.told import Teller
 from headrace.replay.core.variant import Variant
 from headrace.schemas.weights import Snapshot
 from headrace.solver.core.decide import Waiting, decide
 from headrace.solver.core.effective import settings_of
 from headrace.solver.core.inputs.assemble import assemble
 from headrace.solver.core.inputs.in_work import in_work
+from headrace.solver.core.inputs.state_view import StateView
 from headrace.solver.core.linear import LinearSolver
 from headrace.solver.core.tick import TickStamp
 from headrace.solver.settings import SolverSettings
@@ -30,13 +33,14 @@ from headrace.solver.settings import SolverSettings
 
 def play_recorded(ticks: Iterable[RecordedTick], standing: Standing, known: SolverSettings) -> Iterator[PlayedTick]:
     """Give the recorded run as played ticks; `known` are the settings where a tick's own are not in the history."""
-    text, settings = "", known
+    text, settings, teller = "", known, Teller()
     for tick in ticks:
         if tick.settings_text is not None and tick.settings_text != text:
             text, settings = tick.settings_text, settings_of(tick.settings_text)
         commit = tick.snapshot.commit
-        problem = in_work(assemble(standing.at(commit.inputs), settings, commit.tick_ms), tick.previous)
-        yield PlayedTick(commit.tick_ms, problem, tick.snapshot, tick.record)
+        view = standing.at(commit.inputs)
+        problem = in_work(assemble(view, settings, commit.tick_ms), tick.previous)
+        yield PlayedTick(commit.tick_ms, problem, tick.snapshot, tick.record, teller.tell(view))
 
 
 def rising(ticks: Iterable[PlayedTick]) -> Iterator[PlayedTick]:
@@ -57,7 +61,7 @@ def play(variant: Variant, ticks: Iterable[RecordedTick], standing: Standing, lp
     Raises:
         HistoryError: the variant's period is shorter than the recorded one.
     """
-    settings, previous = variant.settings, None
+    settings, previous, teller = variant.settings, None, Teller()
     last: int | None = None
     begun = False
     for tick in ticks:
@@ -73,19 +77,21 @@ def play(variant: Variant, ticks: Iterable[RecordedTick], standing: Standing, lp
         if slot == last:
             continue
         last = slot
-        played = decided(tick, standing, previous, settings, lp)
+        view = standing.at(commit.inputs)
+        played = decided(tick, view, previous, settings, lp)
+        told = teller.tell(view)
         if played is not None:
-            yield played
+            yield replace(played, told=told)
             previous = played.snapshot
 
 
 def decided(
-    tick: RecordedTick, standing: Standing, previous: Snapshot | None, settings: SolverSettings, lp: LinearSolver
+    tick: RecordedTick, view: StateView, previous: Snapshot | None, settings: SolverSettings, lp: LinearSolver
 ) -> PlayedTick | None:
     """Decide one recorded tick anew; None where the policy waits, as before the very first snapshot."""
     commit = tick.snapshot.commit
     # Engines measured what the recorded weights sent them, whatever the variant's own are.
-    problem = in_work(assemble(standing.at(commit.inputs), settings, commit.tick_ms), tick.previous)
+    problem = in_work(assemble(view, settings, commit.tick_ms), tick.previous)
     stamp = TickStamp(commit.epoch, commit.version, commit.tick_ms, mode=commit.mode)
     decision = decide(problem, previous, settings, lp, stamp, commit.tick_ms - settings.first_wait_ms)
     if isinstance(decision, Waiting):

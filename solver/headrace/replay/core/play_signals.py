@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from headrace.replay.core.history import Span
 from headrace.replay.core.played import PlayedTick
 from headrace.replay.core.signals_fold import Seen
+from headrace.replay.core.told import Teller
 from headrace.replay.core.variant import Variant
 from headrace.schemas.check_state import State
 from headrace.schemas.topics import SIGNALS_DEMAND, SIGNALS_ENGINE, SIGNALS_NETWORK
@@ -79,11 +80,13 @@ def play_signals(
     settings = variant.settings
     version = 0 if previous is None else previous.commit.version
     epoch = EPOCH if previous is None else previous.commit.epoch + 1
+    teller = Teller()
     for tick_ms, seen in ticks:
-        problem = in_work(assemble(view.take(seen), settings, tick_ms), previous)
+        stood = view.take(seen)
+        problem, told = in_work(assemble(stood, settings, tick_ms), previous), teller.tell(stood)
         stamp = TickStamp(epoch, version + 1, tick_ms)
         decision = decide(problem, previous, settings, lp, stamp, tick_ms - settings.first_wait_ms)
         if not isinstance(decision, Waiting):
             tick = decision.tick
-            yield PlayedTick(tick_ms, problem, tick.snapshot, tick.record)
+            yield PlayedTick(tick_ms, problem, tick.snapshot, tick.record, told)
             previous, version = tick.snapshot, version + 1

@@ -5,6 +5,7 @@ The recorded run is told in the same form as a variant's, so that both are score
 
 from dataclasses import dataclass
 
+from headrace.replay.core.told import NOTHING_TOLD, Told
 from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.weights import Snapshot
 from headrace.solver.core.problem import Problem
@@ -20,9 +21,11 @@ class PlayedTick:
             protections.
         snapshot: the weights of every route from this tick on, with shed and retry ratios, status and reasons.
         record: the tick's decision record; None where history holds none.
+        told: what was new at it of the time before; nothing was planned by it.
     """
 
     now_ms: int
     problem: Problem
     snapshot: Snapshot
     record: SolveRecord | None
+    told: Told = NOTHING_TOLD

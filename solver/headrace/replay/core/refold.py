@@ -3,12 +3,11 @@
     signals ──► admit ──► the key's accumulator, taken up from its recorded state where there is one
                               └── told(): states of the keys that were touched since the last time
 
-What a live worker would have written at that moment for the same signals at the same offsets; without its window panes,
-which nobody but the fold reads. A signal at or below a recorded state's offset is in that state, and counts once.
+What a live worker would have written at that moment for the same signals at the same offsets, as a solver keeps it. A
+signal at or below a recorded state's offset is in that state, and counts once.
 """
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from headrace.replay.core.history import Finding, Found
@@ -17,6 +16,7 @@ from headrace.schemas.codec import SchemaSource
 from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import Topic
+from headrace.solver.core.inputs.state_view import without_window
 from headrace.streams.core.admission import admit
 from headrace.streams.core.keyed import KINDS, Accumulator
 from headrace.streams.core.window import Outcome
@@ -55,8 +55,8 @@ class Refold:
                 self._touched[key] = accumulator
 
     def told(self) -> Mapping[bytes, State]:
-        """Give the states of the keys that were touched since the last time, without their panes."""
-        states: dict[bytes, Any] = {key: replace(each.state(), panes=b"") for key, each in self._touched.items()}
+        """Give the states of the keys that were touched since the last time, as a solver keeps them."""
+        states: dict[bytes, Any] = {key: without_window(each.state()) for key, each in self._touched.items()}
         self._touched.clear()
         return states
 

@@ -192,8 +192,13 @@ def _cannot_tell(comparison: Comparison, origin: Origin) -> Iterable[str]:
             "the recorded weights caused, not what its own would have. `headrace replay simulate` closes that loop."
         )
     yield (
-        "Latencies are means of fitted profiles at the load of each tick, and a fluid queue beyond the wall: bursts "
-        "shorter than a tick, and differences between requests other than their length, are not in them."
+        "Latencies are means of fitted profiles at the load of each tick, with the chance of Poisson arrivals around "
+        "it, and a queue beyond the wall: bursts beyond that chance that are shorter than a tick, and differences "
+        "between requests other than their length, are not in them."
+    )
+    yield (
+        "Data planes are taken to leave out engines whose first tokens come late as headrace's do by default; near the "
+        "wall it is chance which engine that meets and when, and another one is as likely as the scored one."
     )
     yield f"Lengths of answers: {comparison.spread}. They spread alike for all variants."
     if any(c.score.sessions is None for c in variants):

@@ -149,7 +149,7 @@ def recorded_settings(history: HistoryFolder) -> SolverSettings | None:
 
 def measured_in(history: HistoryFolder, registry: SchemaSource | None = None) -> MeasuredFleet:
     """Give what the engines' states of the range show of the fleet."""
-    return measured_fleet(_engine_states(history, registry))
+    return measured_fleet(_engine_states(history, registry), history.span.from_ms)
 
 
 def folder_name(name: str) -> str:

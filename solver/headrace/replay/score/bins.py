@@ -20,20 +20,38 @@ def _no_load() -> Floats:
     return np.zeros(0)
 
 
+def _nobody() -> Floats:
+    return np.zeros((2, 0))
+
+
 @dataclass(slots=True)
 class Bin:
-    """One stretch: sums; requests by end-to-end latency; seconds x load by engine; seconds x share of watched pairs."""
+    """One stretch.
+
+    Attributes:
+        sums: of everything.
+        mass: requests by end-to-end latency.
+        load: seconds x load by engine.
+        shares: seconds x share of watched pairs.
+        engine_mass: requests by their time in the engine, without the network.
+        engine_sums: (2, E): requests; seconds in the engine x requests.
+    """
 
     sums: Floats = field(default_factory=no_sums)
     mass: Floats = field(default_factory=no_mass)
     load: Floats = field(default_factory=_no_load)
     shares: dict[Pair, float] = field(default_factory=dict[Pair, float])
+    engine_mass: Floats = field(default_factory=no_mass)
+    engine_sums: Floats = field(default_factory=_nobody)
 
     def add(self, other: "Bin") -> None:
         """Take another stretch in."""
         self.sums = self.sums + other.sums
         self.mass = self.mass + other.mass
         self.load = added(self.load, other.load)
+        self.engine_mass = self.engine_mass + other.engine_mass
+        pairs = zip(self.engine_sums, other.engine_sums, strict=True)
+        self.engine_sums = np.array([added(mine, others) for mine, others in pairs])
         for pair, share in other.shares.items():
             self.shares[pair] = self.shares.get(pair, 0.0) + share
 

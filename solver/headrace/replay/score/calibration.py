@@ -2,10 +2,12 @@
 
     off = scored / measured - 1        mean within 10 %, p95 within 20 %; else the report says so by itself
 
-Both are the engines' own latency, without the network. The score knows profiles, demand and weights; of what it is held
-against it was given the lengths of answers and how they spread, and which engines were unmistakably slow (`slowness`).
+Both are the engines' own latency, without the network, of those who left them in the time that was measured. The score
+knows profiles, demand and weights; of what it is held against it was given the lengths of answers, over time and how
+they spread, and which engines were unmistakably slow (`slowness`).
 """
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -52,15 +54,23 @@ class Calibration:
 
 def calibrate(score: VariantScore, measured: MeasuredFleet) -> Calibration:
     """Hold a score of the recorded policy against what was measured."""
-    requests, times = score.engine_sums.sum(axis=1).tolist()
-    scored_p95 = quantile_s(score.engine_mass, 0.95)
+    mass, sums = score.inside(*_span(score, measured))
+    requests, times = sums.sum(axis=1).tolist()
+    scored_p95 = quantile_s(mass, 0.95)
     fleet = _row("all engines", measured.fleet, times / requests if requests else None, scored_p95)
     rows = [fleet]
     for i, engine in enumerate(score.engines):
-        shown, count = measured.engines.get(engine), float(score.engine_sums[0, i]) if requests else 0.0
+        shown, count = measured.engines.get(engine), float(sums[0, i]) if requests else 0.0
         if shown is not None and count > 0.0:
-            rows.append(_row(engine, shown, float(score.engine_sums[1, i]) / count, None))
+            rows.append(_row(engine, shown, float(sums[1, i]) / count, None))
     return Calibration(*_judged(fleet), rows=tuple(rows))
+
+
+def _span(score: VariantScore, measured: MeasuredFleet) -> tuple[float, float]:
+    """Give the time that both tell of, and all of the score's where the measurement does not say of which."""
+    if not measured.to_ms:
+        return score.from_ms, math.inf
+    return max(score.from_ms, measured.from_ms), measured.to_ms
 
 
 def _judged(row: CalibrationRow) -> tuple[Agreement, str]:

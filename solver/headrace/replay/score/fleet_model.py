@@ -1,26 +1,31 @@
-"""What engines do with the load that weights send them: their profile's curve, and a fluid queue beyond the wall.
+"""What engines do with the load that weights send them: their profile's curve, filling up, and a queue beyond the wall.
 
-    served   = min(backlog / dt + offered, capacity)        capacity = ready replicas x capacity of one / slowness
-    backlog' = backlog + (offered - served) dt              at most queue_per_slot x capacity x latency at the wall;
-                                                            what is beyond is refused
-    wait     = mean backlog / capacity                      first come, first served
-    TTFT, TBOT = slowness x profile(served / capacity), TTFT + wait
+    in service at load u = u capacity latency(u)                  Little's law; all slots are busy at u = 1, the wall
+    inside'  = inside + (offered - u capacity) dt                 u is that of those in service at the step's end
+    waiting  = inside - slots                                     at most queue_per_slot x slots; more is refused
+    wait     = mean waiting / capacity                            first come, first served
+    TTFT, TBOT = slowness x profile(u), TTFT + wait
+    capacity = ready replicas x capacity of one / slowness x latency at the wall by the profile's tokens / by these
 
-A run begins with what waited at each engine when its first tick was made: that is history's, whatever the policy.
+An engine does not follow its load at once: a surge first fills the slots that are free, then the queue. Answers that
+are longer than the profile's hold their slots longer, and the wall comes down. The step is implicit (backward Euler),
+so it is stable for any length. A run begins with what was inside each engine when its first tick was made: that is
+history's, whatever the policy; where that was not measured, with what the first load keeps inside.
 
-A fluid has no chance in it: queues that come of bursts shorter than a tick are not in it, below the wall there is none.
-An engine that is dead, silent beyond its time, or without replicas has no capacity, and its backlog is lost: what is
-sent there all the same is refused.
+Around these means is chance (`filling`): as much as requests that come and end by themselves make, less what is known
+of when they came. An engine that is dead, silent beyond its time, or without replicas has no capacity, and what was
+inside is lost: what is sent there all the same is refused.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from headrace.replay.score.filling import filled, filling_of
 from headrace.replay.score.latency_mass import Floats
+from headrace.replay.score.lengths import answer_tokens, mean_work, stretch
 from headrace.replay.score.slowness import Slowness
 from headrace.schemas.fleet import LatencyProfile
 from headrace.schemas.weights import Reason
@@ -37,12 +42,12 @@ _GONE = frozenset(
 class Engines:
     """The engines of one tick by number, (E,); numbers that are not there have no capacity.
 
-    Capacity, and what waits, is in requests of work 1, and `tokens` are those of one. `waiting` is what was told to
-    wait at each; 0 where that was not measured.
+    Capacity, and what is inside, is in requests of work 1, and `tokens` are those of one. `inside` is what was told to
+    be in service or to wait at each; NaN where that was not measured.
     """
 
     capacity: Floats
-    waiting: Floats
+    inside: Floats
     slowness: Floats
     tokens: Floats
     profiles: tuple[tuple[LatencyProfile, Ints], ...]
@@ -55,7 +60,10 @@ class Engines:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Behaviour:
-    """What engines did over one tick, (E,). `load` is of true capacity; beyond the wall it is 1 and they wait."""
+    """What engines did over one tick, (E,). `load` is of true capacity; beyond the wall it is 1 and they wait.
+
+    `waits` is the share of requests that have any of `wait_s` to wait.
+    """
 
     load: Floats
     offered: Floats
@@ -64,6 +72,7 @@ class Behaviour:
     ttft_s: Floats
     tbot_s: Floats
     wait_s: Floats
+    waits: Floats
     idle_ttft_s: Floats
     beyond_s: Floats
     unmeasured: npt.NDArray[np.bool_]
@@ -82,32 +91,22 @@ def engines_of(
         gone: engines that were dead, though the problem has them in.
     """
     count = int(numbers[-1])
-    capacity, slow, length, waiting = np.zeros(count), np.ones(count), np.zeros(count), np.zeros(count)
+    capacity, slow, length, inside = np.zeros(count), np.ones(count), np.zeros(count), np.full(count, np.nan)
     of_profile: dict[str, list[int]] = {}
-    work = _mean_work(problem)
+    work = mean_work(problem)
     for number, engine in zip(numbers[:-1].tolist(), problem.engines, strict=True):
         profile = problem.profiles.get(engine.profile_id)
         if profile is None or is_gone(engine) or engine.engine_id in gone:
             continue
         slow[number] = slowness.of(engine.engine_id)
         capacity[number] = engine.ready_replicas * engine.capacity_rps_per_replica / slow[number]
-        told = (tokens[m] / work.get(m, 1.0) for m in engine.models if m in tokens)
-        length[number] = next(told, profile.output_tokens)
-        waiting[number] = 0.0 if engine.throughput is None else engine.throughput.waiting * engine.mix.mean
+        length[number] = answer_tokens(engine, profile, tokens, work)
+        capacity[number] /= stretch(profile, length[number])
+        if engine.throughput is not None:
+            inside[number] = (engine.throughput.running + engine.throughput.waiting) * engine.mix.mean
         of_profile.setdefault(engine.profile_id, []).append(number)
     grouped = tuple((problem.profiles[p], np.array(e, dtype=np.int64)) for p, e in sorted(of_profile.items()))
-    return Engines(capacity, waiting, slow, length, grouped)
-
-
-def _mean_work(problem: Problem) -> dict[str, float]:
-    """Give the mean work of what is asked for, by model, where it is not 1: measured answers are of that mix."""
-    if all(row.work == 1.0 for row in problem.rows):
-        return {}
-    asked: dict[str, tuple[float, float]] = {}
-    for row in problem.rows:
-        requests, work = asked.get(row.route.model, (0.0, 0.0))
-        asked[row.route.model] = requests + row.demand_rps, work + row.demand_work
-    return {model: work / requests for model, (requests, work) in asked.items() if requests > 0.0}
+    return Engines(capacity, inside, slow, length, grouped)
 
 
 def is_gone(engine: Engine) -> bool:
@@ -116,83 +115,88 @@ def is_gone(engine: Engine) -> bool:
 
 
 class FleetModel:
-    """One world: how fast its engines are against their profiles, and what waits at each.
+    """One world: how fast its engines are against their profiles, and how many requests are inside each.
 
     Args:
         queue_per_slot: see `ScoreSettings`.
         slower: every latency is this many times the profile's, and every capacity is divided by it.
+        chance: see `ScoreSettings`.
     """
 
-    def __init__(self, queue_per_slot: float, slower: float = 1.0) -> None:
+    def __init__(self, queue_per_slot: float, slower: float = 1.0, chance: float = 0.0) -> None:
         self._queue_per_slot = queue_per_slot
         self._slower = slower
-        self._backlog: Floats | None = None
+        self._chance = chance
+        self._inside: Floats | None = None
 
-    def step(self, engines: Engines, offered: Floats, seconds: float) -> Behaviour:
-        """Let `offered` RPS, (E,), arrive for some seconds."""
-        capacity = engines.capacity / self._slower
+    def step(self, engines: Engines, offered: Floats, seconds: float, drawn: Floats | None = None) -> Behaviour:
+        """Let requests arrive for some seconds.
+
+        Args:
+            engines: of the tick.
+            offered: (E,) RPS.
+            seconds: above 0.
+            drawn: (E,) share of them that chance brought here, 0..1; None for none.
+        """
+        alive = engines.capacity > 0.0
+        capacity = np.where(alive, engines.capacity / self._slower, 1.0)
         slow = engines.slowness * self._slower
-        backlog = self._carried(engines, capacity)
-        wall_ttft, wall_tbot, idle_ttft = _ends(engines)
-        room = self._queue_per_slot * capacity * slow * (wall_ttft + engines.tokens * wall_tbot)
-        arriving = offered * seconds
-        served = np.minimum(backlog + arriving, capacity * seconds)
-        left = backlog + arriving - served
-        refused = np.where(capacity > 0.0, np.maximum(left - room, 0.0), arriving)
-        after = np.where(capacity > 0.0, np.minimum(left, room), 0.0)
-        safe = np.where(capacity > 0.0, capacity, 1.0)
-        load = np.where(capacity > 0.0, served / (safe * seconds), 0.0)
-        wait_s = np.where(capacity > 0.0, (backlog + after) / (2.0 * safe), 0.0)
-        ttft, tbot, beyond, unmeasured = self._read(engines.profiles, np.minimum(load, 1.0))
-        self._backlog = after
+        noise = self._chance * (1.0 + (0.0 if drawn is None else drawn)) / 2.0 / capacity
+        before = np.where(alive, self._carried(engines), 0.0) / capacity
+        coming = offered * seconds / capacity
+        load, ttft, tbot = (np.zeros(engines.count) for _ in range(3))
+        after, wait, waits, refused, idle_ttft = (np.zeros(engines.count) for _ in range(5))
+        for profile, numbers in engines.profiles:
+            table = filling_of(profile)
+            scale = slow[numbers] * table.stretches(engines.tokens[numbers])
+            steady = table.steady(offered[numbers] / capacity[numbers]) * scale
+            begun = np.where(np.isnan(before[numbers]), steady, before[numbers])
+            room = (1.0 + self._queue_per_slot) * table.slots_s * scale
+            at_begin = filled(table, begun, 0.0, scale, noise[numbers])
+            at_end = filled(table, begun + coming[numbers], seconds, scale, noise[numbers])
+            load[numbers], ttft[numbers], tbot[numbers] = at_end.load, at_end.ttft_s, at_end.tbot_s
+            refused[numbers] = np.maximum(at_end.inside_s - room, 0.0)
+            after[numbers] = np.minimum(at_end.inside_s, room)
+            most = self._queue_per_slot * table.slots_s * scale
+            wait[numbers] = (np.minimum(at_begin.waiting_s, most) + np.minimum(at_end.waiting_s, most)) / 2.0
+            waits[numbers] = (at_begin.waits + at_end.waits) / 2.0
+            idle_ttft[numbers] = table.ttft_s[0]
+        refused = np.where(alive, refused, coming)
+        self._inside = np.where(alive, after * capacity, 0.0)
+        beyond, unmeasured = _beyond(engines.profiles, load)
         return Behaviour(
             load=load,
             offered=offered,
-            served=served / seconds,
-            refused_share=np.where(arriving > 0.0, np.minimum(refused / np.maximum(arriving, 1e-12), 1.0), 0.0),
-            ttft_s=slow * ttft + wait_s,
+            served=load * capacity,
+            refused_share=np.where(coming > 0.0, np.minimum(refused / np.maximum(coming, 1e-12), 1.0), 0.0),
+            ttft_s=slow * ttft + wait,
             tbot_s=slow * tbot,
-            wait_s=wait_s,
+            wait_s=wait,
+            waits=waits,
             idle_ttft_s=slow * idle_ttft,
             beyond_s=slow * beyond,
             unmeasured=unmeasured,
         )
 
-    def _carried(self, engines: Engines, capacity: Floats) -> Floats:
-        backlog = engines.waiting if self._backlog is None else np.zeros(engines.count)
-        if self._backlog is not None:
-            backlog[: len(self._backlog)] = self._backlog
-        return np.where(capacity > 0.0, backlog, 0.0)
-
-    def _read(
-        self, profiles: Sequence[tuple[LatencyProfile, Ints]], load: Floats
-    ) -> tuple[Floats, Floats, Floats, npt.NDArray[np.bool_]]:
-        """Give TTFT, TBOT, what of the latency lies beyond the measured range, and whether the load does."""
-        ttft, tbot, beyond = np.zeros_like(load), np.zeros_like(load), np.zeros_like(load)
-        unmeasured = np.zeros(load.shape, dtype=np.bool_)
-        for profile, numbers in profiles:
-            u = load[numbers]
-            ttft_ms, tbot_ms = latency_ms(profile, u)
-            ttft[numbers], tbot[numbers] = ttft_ms / MS, tbot_ms / MS
-            outside = (u > profile.measured_to_load + 1e-9) | ((u > 0.0) & (u < profile.measured_from_load - 1e-9))
-            if outside.any():
-                edge = np.clip(u, profile.measured_from_load, profile.measured_to_load)
-                edge_ttft, edge_tbot = latency_ms(profile, edge)
-                gap = ttft_ms - edge_ttft + profile.output_tokens * (tbot_ms - edge_tbot)
-                beyond[numbers] = np.where(outside, gap / MS, 0.0)
-                unmeasured[numbers] = outside
-        return ttft, tbot, beyond, unmeasured
+    def _carried(self, engines: Engines) -> Floats:
+        """Give what is inside as a step begins; NaN of an engine of which that is not known."""
+        if self._inside is None:
+            return engines.inside
+        known = np.full(engines.count, np.nan)
+        known[: len(self._inside)] = self._inside
+        return known
 
 
-def _ends(engines: Engines) -> tuple[Floats, Floats, Floats]:
-    """Give each engine's TTFT and TBOT at its wall, and its TTFT when idle, in seconds, by its profile."""
-    wall_ttft, wall_tbot, idle_ttft = np.zeros(engines.count), np.zeros(engines.count), np.zeros(engines.count)
-    for profile, numbers in engines.profiles:
-        wall_ttft[numbers], wall_tbot[numbers], idle_ttft[numbers] = _ends_of(profile)
-    return wall_ttft, wall_tbot, idle_ttft
-
-
-@lru_cache(maxsize=4096)
-def _ends_of(profile: LatencyProfile) -> tuple[float, float, float]:
-    ttft_ms, tbot_ms = latency_ms(profile, np.array([0.0, 1.0]))
-    return float(ttft_ms[1]) / MS, float(tbot_ms[1]) / MS, float(ttft_ms[0]) / MS
+def _beyond(profiles: Sequence[tuple[LatencyProfile, Ints]], load: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Give what of the latency lies beyond the measured range, and whether the load does."""
+    beyond, unmeasured = np.zeros_like(load), np.zeros(load.shape, dtype=np.bool_)
+    for profile, numbers in profiles:
+        u = load[numbers]
+        outside = (u > profile.measured_to_load + 1e-9) | ((u > 0.0) & (u < profile.measured_from_load - 1e-9))
+        if outside.any():
+            edge = np.clip(u, profile.measured_from_load, profile.measured_to_load)
+            (ttft_ms, tbot_ms), (edge_ttft, edge_tbot) = latency_ms(profile, u), latency_ms(profile, edge)
+            gap = ttft_ms - edge_ttft + profile.output_tokens * (tbot_ms - edge_tbot)
+            beyond[numbers] = np.where(outside, gap / MS, 0.0)
+            unmeasured[numbers] = outside
+    return beyond, unmeasured

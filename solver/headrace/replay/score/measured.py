@@ -41,12 +41,15 @@ class MeasuredFleet:
         engines: each engine, by id.
         spread: of the lengths of answers.
         output_tokens: mean tokens of an answer, by model; empty where TTFT or TBOT was not measured.
+        from_ms, to_ms: when those that were measured left their engines; both 0 of none.
     """
 
     fleet: Shown
     engines: Mapping[str, Shown]
     spread: LengthSpread
     output_tokens: Mapping[str, float]
+    from_ms: int = 0
+    to_ms: int = 0
 
 
 NOTHING_MEASURED = MeasuredFleet(Shown(0, None, None), {}, assumed_spread(), {})
@@ -66,21 +69,27 @@ class _Sum:
 
 
 class MeasuredFold:
-    """Folds engine states, in any order that rises per engine."""
+    """Folds engine states, in any order that rises per engine. Windows that began before `from_ms` are left out."""
 
-    def __init__(self) -> None:
+    def __init__(self, from_ms: int = -1) -> None:
         self._engines: dict[str, _Sum] = {}
         self._relative = no_mass()
         self._relative_count = 0
         self._tokens: dict[str, tuple[float, int]] = {}
+        self._begin_ms = from_ms
+        self._from_ms: int | None = None
+        self._to_ms = 0
 
     def add(self, state: EngineState) -> None:
         """Take the state's window, unless some of it was taken before, or nothing was finished in it."""
         whole = [x for x in state.latencies if x.metric is Metric.E2E and x.count and x.mean_s is not None]
-        kept = self._engines.setdefault(state.engine_id, _Sum())
+        kept = self._engines.setdefault(state.engine_id, _Sum(taken_to_ms=self._begin_ms))
         if not whole or not state.covered_ms or state.as_of_ms - state.covered_ms < kept.taken_to_ms:
             return
         kept.taken_to_ms = state.as_of_ms
+        begun_ms = state.as_of_ms - state.covered_ms
+        self._from_ms = begun_ms if self._from_ms is None else min(self._from_ms, begun_ms)
+        self._to_ms = max(self._to_ms, state.as_of_ms)
         for latency in whole:
             self._take(kept, latency, waiting=(state.waiting or 0.0) > 0.0)
             self._read_tokens(state, latency)
@@ -99,6 +108,8 @@ class MeasuredFold:
             engines={engine: each.shown() for engine, each in sorted(self._engines.items()) if each.count},
             spread=spread,
             output_tokens={model: total / count for model, (total, count) in sorted(self._tokens.items())},
+            from_ms=self._from_ms or 0,
+            to_ms=self._to_ms,
         )
 
     def _take(self, kept: _Sum, latency: LatencyState, *, waiting: bool) -> None:
@@ -122,9 +133,9 @@ class MeasuredFold:
         self._tokens[whole.model] = (total + whole.count * tokens, count + whole.count)
 
 
-def measured_fleet(states: Iterable[EngineState]) -> MeasuredFleet:
+def measured_fleet(states: Iterable[EngineState], from_ms: int = -1) -> MeasuredFleet:
     """Fold states; of none, nothing was measured and the spread is assumed."""
-    fold = MeasuredFold()
+    fold = MeasuredFold(from_ms)
     for state in states:
         fold.add(state)
     return fold.finish()

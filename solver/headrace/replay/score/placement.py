@@ -1,5 +1,6 @@
 """A snapshot's weights as arrays over pairs of route and engine, made anew only for the routes that changed."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -8,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.replay.score.latency_mass import Floats
-from headrace.schemas.weights import PPM, RouteWeights, Snapshot
+from headrace.schemas.weights import PPM, RouteWeights, Snapshot, Target
 from headrace.solver.core.problem import Problem
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Placement:
         failover: (P,) parts of what falls to others while an engine is out; all 0 of a route: by the shares.
         kept: (P,) share of an engine's sessions that others have room for, while it is out.
         network_s: (P,) round trip.
+        expected_s: (P,) time to first token that the weights were made for, network included; NaN where not told.
     """
 
     routes: tuple[RouteWeights, ...]
@@ -44,6 +46,7 @@ class Placement:
     failover: Floats
     kept: Floats
     network_s: Floats
+    expected_s: Floats
 
 
 class Numbers:
@@ -72,6 +75,7 @@ class _Part:
     failover: Floats
     kept: Floats
     told_s: Floats
+    expected_s: Floats
     sites: tuple[str, ...]
 
 
@@ -102,6 +106,7 @@ class Placer:
             failover=_floats([part.failover for part in kept]),
             kept=_floats([part.kept for part in kept]),
             network_s=_floats([_round_trips(part, problem.network_s) for part in kept]),
+            expected_s=_floats([part.expected_s for part in kept]),
         )
 
     def _part(self, route: RouteWeights) -> _Part:
@@ -123,6 +128,7 @@ class Placer:
             failover=np.array([taken.get(e, 0) / PPM for e in used], dtype=np.float64),
             kept=np.array([1.0 if each is None or not taken else each for each in kept], dtype=np.float64),
             told_s=np.array([told[e].network_s if e in told else furthest for e in used], dtype=np.float64),
+            expected_s=np.array([_expected_s(told.get(e)) for e in used], dtype=np.float64),
             sites=tuple(self._sites.get(e, "") for e in used),
         )
 
@@ -145,6 +151,10 @@ def _round_trips(part: _Part, links: Links) -> Floats:
     if None not in found:
         return np.array(found, dtype=np.float64)
     return np.array([t if f is None else f for f, t in zip(found, part.told_s.tolist(), strict=True)], dtype=np.float64)
+
+
+def _expected_s(target: Target | None) -> float:
+    return math.nan if target is None or target.ttft_s is None else target.ttft_s + target.network_s
 
 
 def _floats(parts: list[Floats]) -> Floats:

@@ -12,6 +12,7 @@ class ScoreSettings:
 
     Attributes:
         queue_per_slot: waiting requests that an engine holds for each one in service at its wall; more are refused.
+        chance: of the chance in arrivals and lengths, as a share of that of a Poisson process; 0 for none at all.
         turn_s: time between two turns of a conversation: how long a moved one is cold.
         cold_share: time to first token that a cold request pays once more, as a share of the idle engine's.
         profile_error: the score is repeated with every profile slower, and faster, by this share.
@@ -29,6 +30,7 @@ class ScoreSettings:
     """
 
     queue_per_slot: Annotated[float, Ge(0), Le(1000)] = 2.0
+    chance: Annotated[float, Ge(0), Le(100)] = 1.0
     turn_s: Annotated[float, Gt(0), Le(86_400)] = 30.0
     cold_share: Annotated[float, Ge(0), Le(100)] = 1.0
     profile_error: Annotated[float, Gt(0), Le(0.9)] = 0.2

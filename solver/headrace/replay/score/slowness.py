@@ -12,7 +12,10 @@ weights'.
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
+from headrace.replay.score.lengths import answer_tokens, mean_work, stretch
 from headrace.solver.core.problem import Engine, Problem
 from headrace.solver.core.protections.residual import FEWEST, residual
 
@@ -20,6 +23,7 @@ AT_WALL = 0.05
 """Share of those inside that wait, from which an engine counts as being at its wall."""
 PERSISTS_MS = 5_000
 HOLDS_MS = 60_000
+_NONE_TOLD: Mapping[str, float] = MappingProxyType({})
 
 
 class Slowness:
@@ -38,15 +42,17 @@ class Slowness:
         slowness._factor.update(factors)
         return slowness
 
-    def see(self, problem: Problem, now_ms: int) -> None:
-        """Read what a tick's problem says of its engines."""
+    def see(self, problem: Problem, now_ms: int, tokens: Mapping[str, float] = _NONE_TOLD) -> None:
+        """Read what a tick's problem says of its engines; `tokens` of an answer by model, where known."""
+        work = mean_work(problem)
         for engine in problem.engines:
             if engine.exclusion is not None or engine.ready_replicas <= 0:
                 self._forget(engine.engine_id)
                 continue
-            seen = _at_wall(engine)
+            expected = _of_length(problem, engine, tokens, work)
+            seen = _at_wall(expected)
             if seen is None:
-                seen = residual(problem, engine)
+                seen = residual(problem, expected)
             if seen is None:
                 if now_ms - self._seen_ms.get(engine.engine_id, now_ms) > HOLDS_MS:
                     self._forget(engine.engine_id)
@@ -69,6 +75,15 @@ class Slowness:
     def slow(self) -> tuple[str, ...]:
         """Engines that are slow now, sorted."""
         return tuple(sorted(self._factor))
+
+
+def _of_length(problem: Problem, engine: Engine, tokens: Mapping[str, float], work: Mapping[str, float]) -> Engine:
+    """Give the engine with the capacity that it has for answers as long as these: longer ones are no slowness."""
+    profile = problem.profiles.get(engine.profile_id)
+    if profile is None or not tokens:
+        return engine
+    longer = stretch(profile, answer_tokens(engine, profile, tokens, work))
+    return replace(engine, capacity_rps_per_replica=engine.capacity_rps_per_replica / longer)
 
 
 def _at_wall(engine: Engine) -> float | None:

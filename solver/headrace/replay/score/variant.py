@@ -17,6 +17,7 @@ from headrace.replay.score.fleet_model import engines_of
 from headrace.replay.score.groups import KINDS, Cells, Groups
 from headrace.replay.score.hindsight import Hindsight
 from headrace.replay.score.latency_mass import CELLS, Floats, Ints, cells_of, mass_of, no_mass
+from headrace.replay.score.looking_back import LookingBack
 from headrace.replay.score.measured import NOTHING_MEASURED, MeasuredFleet
 from headrace.replay.score.movement import Reversals, moved_share
 from headrace.replay.score.placement import Numbers, Placement, Placer, demand_of, engine_numbers
@@ -63,14 +64,14 @@ class VariantScorer:
         self._worlds = tuple(World(self._settings, slower) for slower in self._slower())
         self._sums = [no_sums() for _ in self._worlds]
         self._mass = [no_mass() for _ in self._worlds]
-        self._ttft, self._tbot, self._engine_mass = no_mass(), no_mass(), no_mass()
-        self._engine_sums = np.zeros((2, 0))
+        self._ttft, self._tbot = no_mass(), no_mass()
         self._groups = [Groups(kind) for kind in KINDS]
         self._flows: dict[str, Floats] = {}
         self._watched: tuple[str, ...] = ()
         self._slow: dict[str, float] = {}
         self._ticks = 0
         self._from_ms = self._to_ms = 0
+        self._back = LookingBack()
         self._hindsight = Hindsight(round(1000 * self._settings.hindsight_s))
         self._newest_ms: int | None = None
         self._standing: tuple[PlayedTick, frozenset[str]] | None = None
@@ -86,6 +87,7 @@ class VariantScorer:
         if self._newest_ms is not None and tick.now_ms <= self._newest_ms:
             raise ValueError(f"now_ms is {tick.now_ms}; the tick before is at {self._newest_ms}")
         self._newest_ms = tick.now_ms
+        self._back.see(tick.told)
         for known, gone in self._hindsight.add(tick):
             self._next(known, gone)
 
@@ -112,8 +114,6 @@ class VariantScorer:
             groups={groups.kind: dict(sorted(groups.groups.items())) for groups in self._groups},
             slower=WorldScore(self._sums[1], self._mass[1]),
             faster=WorldScore(self._sums[2], self._mass[2]),
-            engine_mass=self._engine_mass,
-            engine_sums=self._engine_sums,
             flows=tuple(sorted(self._flows.items())),
             watched=self._watched,
             witnesses=self._witnesses.kept(),
@@ -144,13 +144,15 @@ class VariantScorer:
         self._to_ms = tick.now_ms + span_ms
         self._witnesses.add(tick, self._before)
         moved, reversals = self._move(tick)
-        self._slowness.see(tick.problem, tick.now_ms)
+        tokens = self._back.tokens(tick.now_ms, self._tokens)
+        self._slowness.see(tick.problem, tick.now_ms, tokens)
         for engine in self._slowness.slow:
             self._slow[engine] = self._slow.get(engine, 0.0) + seconds
         placement = self._placer.place(tick.problem, tick.snapshot)
         numbers = engine_numbers(tick.problem, self._numbers)
-        engines = engines_of(tick.problem, numbers, self._slowness, self._tokens, gone)
-        demand = demand_of(tick.problem, placement.routes)
+        engines = engines_of(tick.problem, numbers, self._slowness, tokens, gone)
+        planned, to_ms = demand_of(tick.problem, placement.routes), tick.now_ms + span_ms - missing_ms
+        demand = self._back.demand([route.route for route in placement.routes], planned, tick.now_ms, to_ms)
         cold = np.array([self._warmth.pass_time(route.key, seconds) for route in placement.routes])
         self._watch(placement, demand)
         extra = no_sums()
@@ -166,6 +168,7 @@ class VariantScorer:
             self._mass[i] = self._mass[i] + mass
             if i == 0:
                 one = Bin(sums, mass, seconds * happened.behaviour.load, self._shares(placement, seconds))
+                one.engine_mass, one.engine_sums = self._inside(placement, happened, seconds)
                 self._bins.at(tick.now_ms).add(one)
                 self._keep(placement, happened, cells, seconds)
 
@@ -210,14 +213,16 @@ class VariantScorer:
         self._tbot += add_up(cells.tbot, requests, CELLS)
         for groups in self._groups:
             groups.add(placement, happened, cells, seconds)
-        count = len(behaviour.load)
+        self._flow(placement, requests, len(happened.behaviour.load))
+
+    def _inside(self, placement: Placement, happened: Happened, seconds: float) -> tuple[Floats, Floats]:
+        """Give requests by their time in the engine, of all engines; and by engine, (2, E), their number and time."""
+        requests, count = happened.served * seconds, len(happened.behaviour.load)
         inside = happened.fixed_s - placement.network_s
         told = inside[:, None] + happened.decode_s[:, None] * self._factors[None, :]
-        self._engine_mass += mass_of(told, np.repeat(requests[:, None] / len(self._factors), len(self._factors), 1))
+        mass = mass_of(told, np.repeat(requests[:, None] / len(self._factors), len(self._factors), 1))
         times = requests * (inside + happened.decode_s)
-        by_engine = [add_up(placement.engine, w, count) for w in (requests, times)]
-        self._engine_sums = np.array([added(a, b) for a, b in zip(self._engine_sums, by_engine, strict=True)])
-        self._flow(placement, requests, count)
+        return mass, np.array([add_up(placement.engine, weight, count) for weight in (requests, times)])
 
     def _flow(self, placement: Placement, requests: Floats, count: int) -> None:
         clusters = sorted({route.cluster for route in placement.routes})

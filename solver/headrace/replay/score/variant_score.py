@@ -1,5 +1,6 @@
 """A variant's run, summed up: a frozen value that may be pickled, so each variant may have a process of its own."""
 
+import math
 from dataclasses import dataclass
 
 from headrace.replay.score.bins import Bin
@@ -45,8 +46,6 @@ class VariantScore:
         ttft, tbot: requests by latency.
         groups: by kind, then name.
         slower, faster: the same run in two other worlds.
-        engine_mass: requests by their time in the engine, without the network; of all engines.
-        engine_sums: (2, E): requests; seconds in the engine x requests.
         flows: (cluster, (E,) requests).
         watched: routes whose shares the bins hold, as `cluster|model|class`.
         witnesses: a few whole ticks.
@@ -70,10 +69,27 @@ class VariantScore:
     groups: dict[str, dict[str, Group]]
     slower: WorldScore
     faster: WorldScore
-    engine_mass: Floats
-    engine_sums: Floats
     flows: tuple[tuple[str, Floats], ...]
     watched: tuple[str, ...]
     witnesses: tuple[Witness, ...]
     slow: dict[str, float]
     sessions: SessionHits | None = None
+
+    @property
+    def engine_sums(self) -> Floats:
+        """Requests, and seconds in the engine x requests, by engine, (2, E)."""
+        return self.inside(-math.inf, math.inf)[1]
+
+    def inside(self, from_ms: float, to_ms: float) -> tuple[Floats, Floats]:
+        """Give what was in the engines of those who left them between two instants.
+
+        (CELLS,) requests by their time there, without the network, and (2, E) requests and seconds x requests by
+        engine. A bin counts where its middle, later by its own mean time in the engine, lies in between.
+        """
+        kept = Bin()
+        for begin_ms, each in self.bins:
+            requests, times = each.engine_sums.sum(axis=1).tolist()
+            left_ms = begin_ms + self.bin_ms / 2 + (1000.0 * times / requests if requests else 0.0)
+            if from_ms <= left_ms < to_ms:
+                kept.add(each)
+        return kept.engine_mass, kept.engine_sums

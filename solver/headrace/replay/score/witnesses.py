@@ -5,9 +5,10 @@
 The grid is anchored at time 0 of the epoch, so two variants over the same ticks keep the same ones.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.replay.core.played import PlayedTick
+from headrace.replay.core.told import NOTHING_TOLD
 from headrace.schemas.weights import Snapshot
 
 MOST = 32
@@ -30,7 +31,7 @@ class Witnesses:
 
     def add(self, tick: PlayedTick, previous: Snapshot | None) -> None:
         """Keep a tick, if it is the first of its cell."""
-        self._kept.setdefault(tick.now_ms // self._step_ms, Witness(tick, previous))
+        self._kept.setdefault(tick.now_ms // self._step_ms, Witness(replace(tick, told=NOTHING_TOLD), previous))
         while len(self._kept) > MOST:
             self._step_ms *= 2
             coarser: dict[int, Witness] = {}

@@ -280,6 +280,31 @@ def _per_second(count: int, span_ms: int) -> float | None:
     return None if span_ms == 0 else count * 1000 / span_ms
 
 
+def arrivals(state: DemandState) -> tuple[tuple[int, int, float], ...]:
+    """Give what arrived in each pane that a state tells of: (begin, end, RPS), ms since the epoch, oldest first.
+
+    Panes of which less than half was covered are left out, as are all of a state without panes, or with such as this
+    version did not write.
+    """
+    reader = packing.Reader(state.panes)
+    found = list[tuple[int, int, float]]()
+    try:
+        version, pane_ms, _ = reader.take(packing.HEAD)
+        kind, _, _, count = reader.take(_BASE)
+        if version != packing.VERSION:
+            return ()
+        if kind == _BASE_WITH_EVIDENCE:
+            reader.take(_EVIDENCE)
+        for _ in range(count):
+            index, offered, *_ = reader.take(_PANE)
+            covered = covered_ms(packing.read_cover(reader, index * pane_ms))
+            if 2 * covered >= pane_ms:
+                found.append((index * pane_ms, (index + 1) * pane_ms, offered * MS / covered))
+    except packing.UNREADABLE:
+        return ()
+    return tuple(found)
+
+
 def fold_demand(
     state: DemandState | None, demand: Demand, offset: int, timestamp_ms: int, settings: StreamsSettings
 ) -> DemandState:

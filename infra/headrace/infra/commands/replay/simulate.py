@@ -71,7 +71,7 @@ def command(
     """  # noqa: D301 - \b is click's mark for a paragraph that is not to be re-wrapped
     from headrace.infra.fleet.scenarios import load_scenario
     from headrace.infra.simulate.run import SETTLE_S, Plan
-    from headrace.infra.simulate.trace_arrivals import with_trace
+    from headrace.infra.simulate.trace_arrivals import answers_within, with_trace
     from headrace.infra.traces import read_trace
     from headrace.replay.core.variant import parse_variants
     from headrace.replay.report.text_table import table_lines, verdict_lines
@@ -84,14 +84,15 @@ def command(
     fleet = load_scenario(scenario)
     timed = _faults(faults, fleet)
     trace = read_trace(form, file)
-    spread = spread_of_values(trace.output_tokens, f"{trace.source}, output tokens")
+    lasts = seconds + SETTLE_S + delay + 1.0
+    spread = spread_of_values(answers_within(trace, lasts), f"{trace.source}, output tokens")
     told = f"{trace.source}, as {by}, at {load:.0%} of the capacity of {scenario}; signals {delay:g} s late"
     told += f"; faults of {faults.name}" if faults is not None else ""
     if by == "flows":
         plan = Plan(fleet, seconds, timed, spread, seed, ScoreSettings())
         player = _flows(plan, trace, load, delay)
     else:
-        arriving = with_trace(fleet, trace, load, seconds + SETTLE_S + delay + 1.0, seed)
+        arriving = with_trace(fleet, trace, load, lasts, seed)
         plan = Plan(arriving, seconds, timed, spread, seed, ScoreSettings())
         player = _requests(plan, delay)
     document = _compared(plan, variants, player, told)

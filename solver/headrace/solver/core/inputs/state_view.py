@@ -29,6 +29,7 @@ INPUT_ROLES = (FLEET, PROFILES, STATE_ENGINE, STATE_DEMAND, STATE_NETWORK)
 
 T = TypeVar("T", EngineSpec, Override, LatencyProfile, EngineState, DemandState, NetworkState)
 Input = EngineSpec | Override | LatencyProfile | EngineState | DemandState | NetworkState
+Read = TypeVar("Read", bound=Input)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class StateFold:
         problems = _problems(decoded)
         if problems:
             return Rejected(RejectReason.OUT_OF_RANGE, "; ".join(problems))
-        self._tables[kind][record.key] = _without_panes(decoded)
+        self._tables[kind][record.key] = without_window(decoded)
         return None
 
     def newest(self, record: RawRecord) -> Input | None:
@@ -113,8 +114,11 @@ def _problems(record: Input) -> tuple[str, ...]:
             return check_state(record)
 
 
-def _without_panes(record: Input) -> Input:
-    """Leave the window behind: it belongs to the fold that wrote it, and would only cost memory here."""
-    if isinstance(record, (EngineSpec, LatencyProfile, Override)):
-        return record
-    return replace(record, panes=b"")
+def without_window(record: Read) -> Read:
+    """Leave the window behind: it belongs to the fold that wrote it, and would only cost memory here.
+
+    That of demand, which is short, stays: replay reads what arrived when.
+    """
+    if isinstance(record, (EngineState, NetworkState)):
+        return replace(record, panes=b"")
+    return record
