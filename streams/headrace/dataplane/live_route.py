@@ -9,7 +9,7 @@ from collections import deque
 from headrace.dataplane.guards.in_flight import InFlight
 from headrace.dataplane.installation import RouteName
 from headrace.dataplane.retry_budget import RetryBudget
-from headrace.dataplane.route_table import RouteTable
+from headrace.dataplane.route_table import SHED_SHIFT, RouteTable
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.shedding import Mix, split
 
@@ -92,6 +92,12 @@ class LiveRoute:
         self.mix = self.mix.after(_drained(self._new), _drained(self._established))
         self.shed_ratios = split(table.weights.shed_ratio, self.mix.established)
         self.in_flight.weigh(table.ppm)
+
+
+def sheds(table: RouteTable, live: LiveRoute | None, point: int, tier: int | None, established: bool | None) -> bool:  # noqa: FBT001 - as in Asked
+    """Say whether the snapshot sheds the session at `point`; by the share of its like where that is known."""
+    ratios = None if live is None or established is None else live.shed_ratios
+    return point >> SHED_SHIFT < table.shed_limit(tier, None if ratios is None else ratios[bool(established)])
 
 
 def _drained(seen: deque[None]) -> int:

@@ -2,7 +2,7 @@
 
     route ─► hash of the session key ─► shed? ─► hint, if still valid ─► slot ─► anyone left out? ─ no ─► ENGINE
                                                                                  │ yes
-            ENGINE, or REFUSED with a reason ◄─ detour (other slots, scan, panic, fallback)
+            ENGINE, or REFUSED with a reason ◄─ other way (other slots, scan, panic, fallback)
 
 No lock, no I/O, no clock, no dice. A snapshot is one reference, stored once; what is known of engines is kept in sets
 and dictionaries whose single operations are atomic. An engine known to be down is never given out, whatever its weight:
@@ -11,7 +11,6 @@ suspected, by what `end` and `report` have said of them, are left out within bou
 """
 
 from collections.abc import Collection, Mapping
-from itertools import count
 from types import MappingProxyType
 from typing import Final
 
@@ -20,19 +19,20 @@ import xxhash
 from headrace.dataplane.configured import Configured
 from headrace.dataplane.decision import Decision, DecisionReason, Outcome
 from headrace.dataplane.demand import DemandCounter
-from headrace.dataplane.detour import Asked, detour, excluded
+from headrace.dataplane.detour import Asked, excluded
 from headrace.dataplane.guards.contract import AttemptOutcome, Sample
 from headrace.dataplane.guards.ejection import Ejection
 from headrace.dataplane.installation import Installation, NotInstalled, RouteName, install
 from headrace.dataplane.instant import asked_instant, checked_instant, is_name
 from headrace.dataplane.latencies import LatencyCounter
-from headrace.dataplane.live_route import LiveRoute
+from headrace.dataplane.live_route import LiveRoute, sheds
+from headrace.dataplane.other_way import OtherWay
 from headrace.dataplane.retry_budget import Retry
-from headrace.dataplane.route_table import SHED_SHIFT, RouteTable
+from headrace.dataplane.route_table import RouteTable
 from headrace.dataplane.router_settings import check_settings
+from headrace.dataplane.session_point import SessionPoints
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.staleness import Staleness, staleness
-from headrace.dataplane.unplaced import sheds_unplaced
 from headrace.dataplane.watch import Watch
 from headrace.schemas.weights import Snapshot
 
@@ -67,12 +67,13 @@ class Router:
         self.latencies = LatencyCounter(settings.source)
         self.invalid = 0
         self._installed: Installation | None = None
-        self._watch = Watch(settings, f"{cluster}|{settings.source}")
+        name = f"{cluster}|{settings.source}"
+        self._watch = Watch(settings, name)
+        self._other_way = OtherWay(self._watch, settings.rehash_max)
         self._down = self._watch.down
         self._signs = self._watch.signs
         self._live: dict[RouteName, LiveRoute] = {}
-        self._keyless = count()
-        self._keyless_seed = _hash(f"{cluster}|{settings.source}".encode())
+        self._point = SessionPoints(name).of
         self._configured = Configured(settings)
         self._refused = self._configured.refused
 
@@ -176,20 +177,22 @@ class Router:
                 return self._refused[DecisionReason.UNKNOWN_ROUTE]
             if now_ms >= installed.commit.valid_until_ms:
                 asked = Asked(point, bool(key), None, excluded(exclude, table))
-                return self._by_stale_snapshot(table, asked, now_ms)
+                return self._other_way.by_stale_snapshot(table, self._live.get(table.name), asked, now_ms)
             if established is not None:
                 self._see(table, established=established)
-            if table.shed_below and point >> SHED_SHIFT < self._shed_limit(table, tier, established=established):
+            if table.shed_below and sheds(table, self._live.get(table.name), point, tier, established):
                 return table.shed if table.weights.targets else table.no_eligible_engine
             if hint is None and exclude is _NOBODY and table.size:
                 decision = table.by_slot[table.slots[point % table.size]]
                 if not self._signs:
                     return decision
-                known = self._known_way(table, point, decision.engine_id, now_ms, new=established is False)
+                live = self._live.get(table.name)
+                known = self._other_way.known(table, live, point, decision.engine_id, now_ms, new=established is False)
                 if known is not None:
                     return known
             out = exclude if exclude is _NOBODY else excluded(exclude, table)
-            return self._guarded(table, Asked(point, bool(key), hint, out, established, tier), now_ms)
+            asked = Asked(point, bool(key), hint, out, established, tier)
+            return self._other_way.decide(table, self._live.get(table.name), asked, now_ms)
         except Exception:  # noqa: BLE001 - the data plane never raises into the gateway
             self.invalid += 1
             return self._refused[DecisionReason.INVALID_REQUEST]
@@ -290,63 +293,7 @@ class Router:
             sample = Sample(sample.outcome, sample.ttft_s, table.expected_ttft_s.get(engine_id))
         self._watch.learn(engine_id, sample, now_ms, begun=begun)
 
-    def _point(self, key: bytes | str | None) -> int:
-        """Give the session's place on the circle of 64 bits."""
-        if not key:
-            return _hash(next(self._keyless).to_bytes(8, "little"), self._keyless_seed)
-        if isinstance(key, str):
-            key = key.encode("utf-8", "surrogatepass")
-        return _hash(key)
-
     def _see(self, table: RouteTable, *, established: bool) -> None:
         live = self._live.get(table.name)
         if live is not None:
             live.see(established=established)
-
-    def _shed_limit(self, table: RouteTable, tier: int | None, *, established: bool | None) -> int:
-        live = None if established is None else self._live.get(table.name)
-        return table.shed_limit(tier, None if live is None else live.shed_ratios[bool(established)])
-
-    def _known_way(self, table: RouteTable, point: int, home: str | None, now_ms: int, *, new: bool) -> Decision | None:
-        """Give the decision for a session that keeps its slot while others are left out, if one like it was made."""
-        live = self._live.get(table.name)
-        if live is None or (live.released.used and live.released.get(point) is not None):
-            return None
-        out = self._watch.left_out_of_all(table, point, live, now_ms, new=new)
-        return None if out is None or out.view.unplaced > 0.0 else out.at_home.get(home)
-
-    def _guarded(self, table: RouteTable, asked: Asked, now_ms: int, *, sheds: bool = True) -> Decision:
-        """Decide for a request that may have to take another way than its slot, or none where that is shed."""
-        live = self._live.get(table.name)
-        if not table.size:
-            return table.no_eligible_engine
-        out = None
-        if asked.exclude == ():
-            out = self._watch.left_out_of_all(table, asked.point, live, now_ms, new=asked.established is False)
-        if out is None:
-            out = self._watch.left_out(table, asked, live, now_ms)
-        if sheds and sheds_unplaced(table, asked, live, out.view.unplaced):
-            return table.shed
-        if asked.hint is not None and asked.hint in table.by_hint and asked.hint not in out.barred:
-            return table.by_hint[asked.hint]
-        released_to = live.released.get(asked.point) if live is not None and asked.keyed else None
-        decision = detour(table, asked.point, out, self.settings.rehash_max, released_to)
-        if decision.reason is not DecisionReason.RELEASED or live is None or not asked.keyed:
-            return decision
-        if released_to is None or (released_to not in out.avoided and released_to not in out.throttled):
-            live.released.put(asked.point, str(decision.engine_id))
-            self._watch.sign(live.released_sign, shown=True)
-        return decision
-
-    def _by_stale_snapshot(self, table: RouteTable, asked: Asked, now_ms: int) -> Decision:
-        """Decide past the time to live: nothing is shed by a measure that old, and nothing refused for age alone."""
-        barred = self._down.union(asked.exclude)
-        fallback = table.fallback.pick(asked.point, barred, DecisionReason.FALLBACK_STALE)
-        if fallback is not None:
-            return fallback
-        decision = self._guarded(table, asked, now_ms, sheds=False)
-        return (
-            decision
-            if decision.engine_id is None
-            else decision.because(DecisionReason.STALE_WEIGHTS, decision.propensity)
-        )
