@@ -21,8 +21,8 @@ from headrace.solver.core.profile.load_cost import MS, latency_ms
 
 GRID = 256
 HALVINGS = 10
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_NODES, _AREAS = np.polynomial.hermite_e.hermegauss(5)
+_WEIGHTS: Floats = _AREAS / _AREAS.sum()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -100,8 +100,8 @@ def engines_of(
             continue
         slow[number] = slowness.of(engine.engine_id)
         capacity[number] = engine.ready_replicas * engine.capacity_rps_per_replica / slow[number]
-        length[number] = answer_tokens(engine, profile, tokens, work)
-        capacity[number] /= stretch(profile, length[number])
+        length[number] = each = answer_tokens(engine, profile, tokens, work)
+        capacity[number] /= stretch(profile, each)
         if engine.throughput is not None:
             inside[number] = (engine.throughput.running + engine.throughput.waiting) * engine.mix.mean
         of_profile.setdefault(engine.profile_id, []).append(number)
