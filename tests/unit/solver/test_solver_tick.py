@@ -69,6 +69,13 @@ def test_a_tick_tells_the_parts_of_its_digest_that_came_and_went() -> None:
     assert check_snapshot(again.snapshot, first.snapshot, again.summands) == check_snapshot(again.snapshot) == ()
 
 
+def test_a_route_that_loses_its_only_way_refuses_all() -> None:
+    first = solve(problem([row("a", 3)], [engine("e", "s1")], {("a", "s1"): 1.0}))
+    (route,) = solve(problem([row("a", 3)], [engine("e", "s1")], {("a", "s1"): None}), first, 2).snapshot.routes
+    assert route.targets == ()
+    assert route.shed_ratio == 1.0
+
+
 def test_routes_with_the_same_fallback_share_one() -> None:
     links: dict[tuple[str, str], float | None] = {("a", "s1"): 1.0, ("b", "s1"): 2.0}
     a, b = solve(problem([row("a", 3), row("b", 4)], [engine("d", "s1"), engine("e", "s1")], links)).snapshot.routes
