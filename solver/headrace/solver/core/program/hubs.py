@@ -115,41 +115,22 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs) -> Hubs:
     chords = chord_columns(layout, curves, np.arange(len(layout.group_profile)))
     demand, shed_before = layout.demand[rows], layout.row_warm_shed[rows]
     shed_keep = np.flatnonzero((shed_before > 0.0) & (costs.shed_move[rows] > 0.0))
-    r, h, at = len(rows), hub_count, np.arange(len(rows))
-    pool = r + h
-    arcs = Arcs(
-        tail=np.concatenate(
-            (way_row, row[kept], r + link_hub, pool + np.repeat(layout.group_pool, chords.count), at, shed_keep)
+    r, h = len(rows), hub_count
+    pool, at = r + h, np.arange(r)
+    arcs = _joined(
+        np.concatenate((demand, np.zeros(h + len(layout.pools)))),
+        # tail, head, cost, upper bound: of ways, keeps, links, chords, sheds, kept sheds
+        (way_row, r + way_hub, way_network + costs.move[pair[first]], np.inf),
+        (
+            row[kept],
+            pool + layout.pair_pool[keep_pair],
+            layout.pair_network[keep_pair],
+            layout.pair_warm[keep_pair],
         ),
-        head=np.concatenate(
-            (
-                r + way_hub,
-                pool + layout.pair_pool[keep_pair],
-                pool + link_pool,
-                np.full(len(chords.slope) + r + len(shed_keep), OUT),
-            )
-        ),
-        cost=np.concatenate(
-            (
-                way_network + costs.move[pair[first]],
-                layout.pair_network[keep_pair],
-                np.zeros(len(link_hub)),
-                chords.slope,
-                (costs.shed + costs.shed_move)[rows],
-                costs.shed[rows[shed_keep]],
-            )
-        ),
-        upper=np.concatenate(
-            (
-                np.full(len(way_row), np.inf),
-                layout.pair_warm[keep_pair],
-                np.full(len(link_hub), np.inf),
-                chords.width,
-                demand,
-                shed_before[shed_keep],
-            )
-        ),
-        supply=np.concatenate((demand, np.zeros(h + len(layout.pools)))),
+        (r + link_hub, pool + link_pool, 0.0, np.inf),
+        (pool + np.repeat(layout.group_pool, chords.count), OUT, chords.slope, chords.width),
+        (at, OUT, (costs.shed + costs.shed_move)[rows], demand),
+        (shed_keep, OUT, costs.shed[rows[shed_keep]], shed_before[shed_keep]),
     )
     return Hubs(
         arcs=arcs,
@@ -162,6 +143,13 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs) -> Hubs:
         sizes=(h, len(layout.pools), len(way_row), len(keep_pair), len(link_hub), len(chords.slope)),
         apart=_apart(arcs, way_row),
     )
+
+
+def _joined(supply: Floats, *kinds: tuple[Ints, Ints | int, Floats | float, Floats | float]) -> Arcs:
+    """Put the arcs of each kind one after another; a single head, cost or bound is that of the whole kind."""
+    whole = [tuple(np.broadcast_to(of, len(kind[0])) for of in kind) for kind in kinds]
+    tail, head, cost, upper = (np.concatenate(column) for column in zip(*whole, strict=True))
+    return Arcs(tail, head, cost, upper, supply)
 
 
 def _apart(arcs: Arcs, way_row: Ints) -> Ints:
