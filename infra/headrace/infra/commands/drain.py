@@ -1,9 +1,6 @@
 """`headrace drain`: take the traffic off an engine for a while, with who says so, why and until when."""
 
-import getpass
-
 import click
-import orjson
 
 from headrace.infra.configuration.config import Config, config_options
 
@@ -26,19 +23,10 @@ def command(
 
     Example: headrace drain engine-b --reason "driver upgrade, OPS-812" --for 2h
     """
-    from headrace.infra.overrides.heard import nobody_obeys
-    from headrace.infra.overrides.say import say
-    from headrace.infra.weights_tail.since import parse_since
+    from headrace.infra.overrides.spoken import say_and_tell, speaker
     from headrace.schemas.overrides import Override, OverrideKind
-    from headrace.schemas.plain import to_plain
-    from headrace.solver.clocks import wall_clock_ms
 
-    now_ms = wall_clock_ms()
-    for_ms = now_ms - parse_since(duration, now_ms, "drain", option="--for", versions=False).at_ms
-    author = author or getpass.getuser()
-    override = Override(OverrideKind.DRAIN, engine, author, reason, now_ms, now_ms + for_ms)
-    say(config, override, force=force)
-    unheard = nobody_obeys(config.kafka, config.topics, wall_clock_ms())
-    click.echo(orjson.dumps(to_plain(override)) if as_json else f"{override.target} is drained {override.words}")
-    if unheard is not None:
-        click.echo(f"headrace drain: {unheard}", err=True)
+    by = speaker("drain", author, duration)
+    override = Override(OverrideKind.DRAIN, engine, by.author, reason, by.made_ms, by.expires_ms)
+    words = f"{override.target} is drained {override.words}"
+    say_and_tell("drain", config, override, words, as_json=as_json, force=force)

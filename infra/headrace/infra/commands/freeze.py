@@ -1,9 +1,6 @@
 """`headrace freeze`: keep all weights as they are for a while, with who says so, why and until when."""
 
-import getpass
-
 import click
-import orjson
 
 from headrace.infra.configuration.config import Config, config_options
 
@@ -24,19 +21,10 @@ def command(*, config: Config, reason: str, duration: str, author: str | None, a
 
     Example: headrace freeze --reason "incident 4711, hands off" --for 1h
     """
-    from headrace.infra.overrides.heard import nobody_obeys
-    from headrace.infra.overrides.say import say
-    from headrace.infra.weights_tail.since import parse_since
+    from headrace.infra.overrides.spoken import say_and_tell, speaker
     from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind
-    from headrace.schemas.plain import to_plain
-    from headrace.solver.clocks import wall_clock_ms
 
-    now_ms = wall_clock_ms()
-    for_ms = now_ms - parse_since(duration, now_ms, "freeze", option="--for", versions=False).at_ms
-    author = author or getpass.getuser()
-    override = Override(OverrideKind.FREEZE, WHOLE_FLEET, author, reason, now_ms, now_ms + for_ms)
-    say(config, override)
-    unheard = nobody_obeys(config.kafka, config.topics, wall_clock_ms())
-    click.echo(orjson.dumps(to_plain(override)) if as_json else f"all weights are frozen {override.words}")
-    if unheard is not None:
-        click.echo(f"headrace freeze: {unheard}", err=True)
+    by = speaker("freeze", author, duration)
+    override = Override(OverrideKind.FREEZE, WHOLE_FLEET, by.author, reason, by.made_ms, by.expires_ms)
+    words = f"all weights are frozen {override.words}"
+    say_and_tell("freeze", config, override, words, as_json=as_json)

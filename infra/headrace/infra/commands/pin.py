@@ -1,9 +1,6 @@
 """`headrace pin`: hold the share that a cluster sends an engine within bounds, with who says so, why and until when."""
 
-import getpass
-
 import click
-import orjson
 
 from headrace.infra.configuration.config import Config, config_options
 
@@ -42,15 +39,11 @@ def command(
 
     Example: headrace pin tokyo engine-b --share 5% --reason "canary of the new build, OPS-813" --for 2h
     """
-    from headrace.infra.overrides.heard import nobody_obeys
-    from headrace.infra.overrides.say import say
     from headrace.infra.overrides.share import EXPECTED, share_ppm
-    from headrace.infra.weights_tail.since import parse_since
+    from headrace.infra.overrides.spoken import say_and_tell, speaker
     from headrace.schemas.errors import InvalidInputError
     from headrace.schemas.overrides import Override, OverrideKind
-    from headrace.schemas.plain import to_plain
     from headrace.schemas.weights import PPM
-    from headrace.solver.clocks import wall_clock_ms
 
     if (share is None) == (least is None and most is None):
         raise click.UsageError("give --share, or --least and --most or one of them")
@@ -60,13 +53,7 @@ def command(
     if wrong:
         raise InvalidInputError("pin", wrong)
     low, high = ppm.get("--share", ppm.get("--least", 0)), ppm.get("--share", ppm.get("--most", PPM))
-    now_ms = wall_clock_ms()
-    for_ms = now_ms - parse_since(duration, now_ms, "pin", option="--for", versions=False).at_ms
-    author = author or getpass.getuser()
-    override = Override(OverrideKind.PIN, engine, author, reason, now_ms, now_ms + for_ms, cluster, low, high)
-    say(config, override, force=force)
-    unheard = nobody_obeys(config.kafka, config.topics, wall_clock_ms())
+    by = speaker("pin", author, duration)
+    override = Override(OverrideKind.PIN, engine, by.author, reason, by.made_ms, by.expires_ms, cluster, low, high)
     words = f"{cluster} sends {engine} {override.share_words}, pinned {override.words}"
-    click.echo(orjson.dumps(to_plain(override)) if as_json else words)
-    if unheard is not None:
-        click.echo(f"headrace pin: {unheard}", err=True)
+    say_and_tell("pin", config, override, words, as_json=as_json, force=force)
