@@ -7,15 +7,17 @@ value": NaN, a staleness marker, a flag. That is missing, never zero.
 Points are named tuples, not dataclasses: a hundred thousand a second are made on one core.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from headrace.schemas.check_signals import Signal
 from headrace.schemas.codec import SchemaSource
 from headrace.schemas.dead_letters import Rejected, RejectReason
 from headrace.schemas.raw import RawRecord
+
+Part = TypeVar("Part")
 
 Labels = tuple[tuple[str, str], ...]
 """Label names and values, sorted by name; a name stands once. Resource attributes are labels too."""
@@ -191,6 +193,24 @@ class Gathering:
             self._rejects.append(Rejected(reason, detail[:300]))
         else:
             self._more_rejects += 1
+
+    def read_each(
+        self,
+        parts: Iterable[Part],
+        read: "Callable[[Part, int, DecodeOptions, Gathering], None]",
+        otherwise_ms: int,
+        options: DecodeOptions,
+    ) -> None:
+        """Read the message's parts in turn, within the bound; one that is refused is noted, and the rest goes on.
+
+        `otherwise_ms` is for a part that says no time of its own.
+        """
+        for part in parts:
+            try:
+                read(part, otherwise_ms, options, self)
+            except Refusal as refusal:
+                self.reject(refusal.rejected.reason, refusal.rejected.detail)
+            self.bound()
 
     def decoded(self) -> Decoded:
         """Give what was found."""

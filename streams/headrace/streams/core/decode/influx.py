@@ -27,15 +27,9 @@ def decode(record: RawRecord, options: DecodeOptions) -> Decoded:
     except UnicodeDecodeError as error:
         raise Refusal(RejectReason.MALFORMED, f"no UTF-8 text: {error}") from None
     found = Gathering(options)
-    for line in lines.split("\n"):
-        line = line.strip(" \t\r")  # noqa: PLW2901 - the line without its margin is the line
-        if not line or line.startswith("#"):
-            continue
-        try:
-            _line(line, record.timestamp_ms, options, found)
-        except Refusal as refusal:
-            found.reject(refusal.rejected.reason, refusal.rejected.detail)
-        found.bound()
+    told = (line.strip(" \t\r") for line in lines.split("\n"))
+    written = (line for line in told if line and not line.startswith("#"))
+    found.read_each(written, _line, record.timestamp_ms, options)
     return found.decoded()
 
 

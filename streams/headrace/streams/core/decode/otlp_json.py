@@ -6,8 +6,6 @@ Fields that are not there have protobuf's defaults: 0, "", false. One bad point 
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from headrace.schemas.dead_letters import RejectReason
 from headrace.schemas.raw import RawRecord
 from headrace.streams.core.decode import otlp_points
@@ -23,7 +21,17 @@ from headrace.streams.core.decode.contract import (
     Refusal,
     Temporality,
 )
-from headrace.streams.core.decode.values import count, explicit, labels, mapping, number, scalar, sequence, text
+from headrace.streams.core.decode.values import (
+    count,
+    explicit,
+    json_value,
+    labels,
+    mapping,
+    number,
+    scalar,
+    sequence,
+    text,
+)
 
 _Json = Mapping[str, Any]
 _SHAPES = ("gauge", "sum", "histogram", "exponentialHistogram", "summary")
@@ -32,10 +40,7 @@ _TEMPORALITY = {"AGGREGATION_TEMPORALITY_DELTA": 1, "AGGREGATION_TEMPORALITY_CUM
 
 def decode(record: RawRecord, options: DecodeOptions) -> Decoded:
     """Give the points of a batch."""
-    try:
-        document = mapping(orjson.loads(record.value or b""), "the message")
-    except orjson.JSONDecodeError as error:
-        raise Refusal(RejectReason.MALFORMED, f"no JSON: {error}") from None
+    document = mapping(json_value(record.value), "the message")
     if "resourceMetrics" not in document:
         raise Refusal(RejectReason.MALFORMED, "a batch without resourceMetrics")
     found = Gathering(options)

@@ -4,9 +4,6 @@ The samples of a histogram are put together by `decode.families`. "NaN" is no re
 is fine, an infinite value is not.
 """
 
-import orjson
-
-from headrace.schemas.dead_letters import RejectReason
 from headrace.schemas.raw import RawRecord
 from headrace.streams.core.decode.contract import (
     Decoded,
@@ -14,7 +11,6 @@ from headrace.streams.core.decode.contract import (
     Gathering,
     Kind,
     Point,
-    Refusal,
     Temporality,
 )
 from headrace.streams.core.decode.families import SUFFIXES
@@ -22,6 +18,7 @@ from headrace.streams.core.decode.values import (
     as_list,
     instant,
     json_labels,
+    json_value,
     labels,
     mapping,
     number,
@@ -33,17 +30,8 @@ from headrace.streams.core.decode.values import (
 
 def decode(record: RawRecord, options: DecodeOptions) -> Decoded:
     """Give the sample of a message; a message that is an array of samples gives them all."""
-    try:
-        document: object = orjson.loads(record.value or b"")
-    except orjson.JSONDecodeError as error:
-        raise Refusal(RejectReason.MALFORMED, f"no JSON: {error}") from None
     found = Gathering(options)
-    for sample in as_list(document):
-        try:
-            _sample(sample, record.timestamp_ms, options, found)
-        except Refusal as refusal:
-            found.reject(refusal.rejected.reason, refusal.rejected.detail)
-        found.bound()
+    found.read_each(as_list(json_value(record.value)), _sample, record.timestamp_ms, options)
     return found.decoded()
 
 

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, cast
 
+import orjson
+
 from headrace.schemas.dead_letters import Rejected, RejectReason
 from headrace.streams.core.decode.contract import (
     MAX_BUCKETS,
@@ -20,6 +22,18 @@ from headrace.streams.core.decode.contract import (
 )
 
 INFINITY = math.inf
+
+
+def json_value(payload: bytes | None) -> object:
+    """Give what a message's JSON says.
+
+    Raises:
+        Refusal: it is no JSON; a message without a value is none.
+    """
+    try:
+        return orjson.loads(payload or b"")
+    except orjson.JSONDecodeError as error:
+        raise Refusal(RejectReason.MALFORMED, f"no JSON: {error}") from None
 
 
 def number(value: object, name: str) -> float:

@@ -52,12 +52,7 @@ def decode(record: RawRecord, options: DecodeOptions) -> Decoded:
     except orjson.JSONDecodeError as error:
         document = _lines(payload, options, error)
     found = Gathering(options)
-    for event in as_list(document):
-        try:
-            _event(event, record.timestamp_ms, options, found)
-        except Refusal as refusal:
-            found.reject(refusal.rejected.reason, refusal.rejected.detail)
-        found.bound()
+    found.read_each(as_list(document), _event, record.timestamp_ms, options)
     return found.decoded()
 
 
