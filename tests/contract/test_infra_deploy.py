@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import kubernetes_validate
 import pytest
 import yaml
 
-from headrace.infra.cli import headrace
 from headrace.infra.configuration.config import Config, load_with_origins
 from headrace.infra.console.app import OPEN_PATHS
 from headrace.streams.departure import STOP_S
+from written_commands import refused
 
 DEPLOY = Path(__file__).parents[2] / "infra" / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
@@ -57,17 +56,6 @@ def environment(pod: dict[str, Any]) -> dict[str, str]:
     return {each["name"]: each.get("value", "x") for each in container["env"] if each["name"] != "HEADRACE_CONFIG"}
 
 
-def parses(arguments: list[str]) -> None:
-    """Go through the real commands, which refuse what they do not know."""
-    group: click.Command = headrace
-    context, rest = click.Context(headrace), list(arguments)
-    while isinstance(group, click.Group):
-        command = group.get_command(context, rest.pop(0))
-        assert command is not None, arguments
-        group, context = command, click.Context(command, parent=context)
-    group.make_parser(context).parse_args(rest)
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_manifest_is_valid_for_kubernetes_to_the_last_key(version: str) -> None:
     assert len(manifests()) > 10
@@ -79,7 +67,7 @@ def test_every_manifest_is_valid_for_kubernetes_to_the_last_key(version: str) ->
 def test_a_pod_runs_a_command_that_exists_with_settings_that_exist(part: str) -> None:
     pod = PODS[part]
     (container,) = pod["containers"]
-    parses(container["args"])
+    assert refused(container["args"]) is None
     for overlay in ("base", "example"):
         config = configuration(environment(pod), overlay)
         assert config.kafka.options["sasl.password"] == "x"
@@ -207,19 +195,6 @@ def test_kustomize_renders_the_example_with_every_name_resolved() -> None:
             assert {v["configMap"]["name"] for v in volumes if "configMap" in v} <= maps
 
 
-@pytest.mark.parametrize("page", ["deploy/README.md", "docs/capacity.md", "docs/upgrade.md", "docs/operators.md"])
-def test_commands_and_settings_that_the_pages_name_exist(page: str) -> None:
-    text = (DEPLOY.parent / page).read_text("utf-8")
-    context = click.Context(headrace)
-    for name in re.findall(r"(?:^|`|bin/)headrace ([a-z][a-z-]+)", text, re.MULTILINE):
-        assert headrace.get_command(context, name) is not None, name
-    sections = "kafka|topics|bridge|streams|solver|gateway|console"
-    for section, setting in re.findall(rf"`({sections})\.([a-z_]+)`", text):
-        assert hasattr(getattr(Config(), section), setting), f"{section}.{setting}"
-    for file in re.findall(r"bench_\w+\.py", text):
-        assert (DEPLOY.parents[1] / "tests" / "bench" / file).is_file()
-
-
 def parsed(unit: Path) -> configparser.ConfigParser:
     parser = configparser.ConfigParser(strict=False, interpolation=None, delimiters=("=",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # keys of units have capitals
@@ -232,7 +207,7 @@ def test_a_unit_runs_a_command_that_exists_with_settings_that_exist_as_a_user_of
     service = parsed(unit)["Service"]
     program, *arguments = shlex.split(service["ExecStart"])
     assert program == "/opt/headrace/bin/headrace"
-    parses(arguments)
+    assert refused(arguments) is None
     given = [arguments[i + 1].partition("=") for i, word in enumerate(arguments) if word == "--set"]
     load_with_origins(None, {key: value for key, _, value in given}, {})
     assert (service["User"], service["NoNewPrivileges"], service["ProtectSystem"]) == ("headrace", "yes", "strict")

@@ -1,13 +1,12 @@
-"""Every alert has its page in the runbook, every page its alert, and what a page says to run can be run."""
+"""Every alert has its page in the runbook, every page its alert and something to run (`test_pages` holds what)."""
 
 import re
 from pathlib import Path
 
-import click
 import pytest
 
 from alert_files import ALERTS, INFRA
-from headrace.infra.cli import headrace
+from written_commands import written_commands
 
 PAGES = {page.stem: page.read_text("utf-8") for page in (INFRA / "docs/runbook").glob("*.md") if page.stem != "README"}
 
@@ -34,18 +33,6 @@ def test_every_page_has_its_alert_and_the_index_names_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("page", ["README", *sorted(PAGES)])
-def test_the_commands_of_a_page_exist_and_take_what_is_written(page: str) -> None:
+def test_a_page_says_what_to_run(page: str) -> None:
     text = (INFRA / f"docs/runbook/{page}.md").read_text("utf-8")
-    blocks = "\n".join(re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-    lines = [line.partition("#")[0].partition("|")[0] for line in blocks.splitlines() if line.startswith("headrace ")]
-    assert lines
-    for line in lines:
-        words = [word.strip("'\"") for word in re.findall(r"'[^']*'|\"[^\"]*\"|\S+", line)][1:]
-        command: click.Command = headrace
-        context = click.Context(headrace)
-        while isinstance(command, click.Group):
-            below = command.get_command(context, words[0])
-            assert below is not None, line
-            command, words = below, words[1:]
-            context = click.Context(command, parent=context)
-        command.make_parser(context).parse_args(words)
+    assert any(whole for _, whole in written_commands(text))
