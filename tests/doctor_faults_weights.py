@@ -7,6 +7,8 @@ from doctor_planted import DAY_MS, MINUTE_MS, F, N, Planted, W
 from doctor_system import Put, System
 from headrace.schemas.codec import encode
 from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind
+from headrace.schemas.signals import Vantage
+from headrace.schemas.state import OutcomePane, OutcomeState
 from headrace.schemas.topics import PROFILES, STATE_ENGINE
 from headrace.schemas.weights import PPM, EngineMemory, Protected, SnapshotStatus
 from headrace.solver.core.tick import Tick
@@ -64,6 +66,20 @@ def _override(kind: OverrideKind, target: str, from_ms: int, to_ms: int) -> Call
     def plant(system: System) -> None:
         now_ms = system.now_ms
         system.overrides.append(Override(kind, target, "ann", "driver upgrade", now_ms + from_ms, now_ms + to_ms))
+
+    return plant
+
+
+def _failing(failed: int, succeeded: int) -> Callable[[System], None]:
+    """Gateways count so many of engine-b's requests in the newest window; its site has no other engine."""
+
+    def plant(system: System) -> None:
+        panes = (
+            OutcomePane(system.now_ms - 5_000, succeeded // 2, failed // 2, is_final=True),
+            OutcomePane(system.now_ms, succeeded - succeeded // 2, failed - failed // 2, is_final=False),
+        )
+        ended = (OutcomeState("llama-3.1-8b", Vantage.GATEWAY, 5_000, panes),)
+        system.states["engine-b"] = replace(system.states["engine-b"], outcomes=ended)
 
     return plant
 
@@ -177,8 +193,16 @@ WRITTEN: tuple[Planted, ...] = (
         _commit(protections=(Protected("engine-b", "errors", 0.25, "12 of 60 requests failed in 10 s, peers 0.3 %"),)),
         "failing",
         W,
-        "1 engine fail more requests than their peers, or did: engine-b; engine-b: 12 of 60 requests failed in 10 s",
+        "1 engine fails more requests than its peers, or did: engine-b; engine-b: 12 of 60 requests failed in 10 s",
         "headrace explain cluster-a engine-b",
+    ),
+    Planted(
+        "an engine that fails requests, and has no peer in its pool",
+        _failing(40, 160),
+        "failing",
+        W,
+        "1 engine fails requests and keeps its traffic: engine-b; engine-b: 40 of 200 requests failed in 10 s, 20 %",
+        "headrace drain engine-b",
     ),
     Planted("an old snapshot", _old_snapshot(30_000), "snapshot", F, "snapshot 51 is 30", "headrace solver"),
     Planted(
