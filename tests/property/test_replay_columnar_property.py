@@ -26,6 +26,7 @@ AFTER_MS = (0, 0, 0, 0, 0, 0, 0, 0, 300, 2_500, 9_000, 30_000, -400, -1_000, -5_
 """How long after the newest end of its engine a period begins: mostly at once."""
 LENGTH_MS = (1_000, 1_000, 1_000, 1_000, 500, 250, 1_700, 15_000, 0)
 VANTAGES = (*[Vantage.ENGINE] * 20, Vantage.UNKNOWN, Vantage.GATEWAY)
+BESIDE = next(each for each in (*ENGINES[1:], "d", "e") if partition_of(each.encode(), 2) == partition_of(b"a", 2))
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -123,18 +124,17 @@ def test_columns_go_on_from_recorded_states(seed: int) -> None:
 
 @given(st.binary(max_size=60), st.integers(0, 59))
 @example(b"\x00\x00\x00\x00\x00\x02" + b"\x80" * 8, 47)  # an array whose items end nowhere in the batch
+@example(b"\x80", 21)  # a model that is no text
 def test_damaged_bytes_are_refused_as_the_live_fold_refuses_them(damage: bytes, at: int) -> None:
     e2e = Distribution("m", Metric.E2E, 3, 1.5, 0.2, 0.9, 0, -16, (1, 1, 1))
     good = EngineSignals("a", "src", Vantage.ENGINE, T0, T0 + 1_000, (e2e,), None)
-    value = encode(good)
+    value, later = encode(good), replace(good, period_start_ms=T0 + 1_000, period_end_ms=T0 + 2_000)
     cut = 10 + at % (len(value) - 10)
     broken = value[:cut] + damage + value[cut + len(damage) :]
-    records = [
-        RawRecord(TOPIC.name, partition_of(b"a", 2), n, T0 + 2_000, b"a", each)
-        for n, each in enumerate(
-            (value, broken, encode(replace(good, period_start_ms=T0 + 1_000, period_end_ms=T0 + 2_000)))
-        )
-    ]
+    beside = encode(replace(good, engine_id=BESIDE))
+    told = [(b"a", value), (b"a", broken), (BESIDE.encode(), beside), (b"a", encode(later))]
+    partition = partition_of(b"a", 2)
+    records = [RawRecord(TOPIC.name, partition, n, T0 + 2_000, *each) for n, each in enumerate(told)]
     columns, live = ColumnarEngines(TOPIC, StreamsSettings()), Refold(TOPIC, StreamsSettings())
     assert table_of(columns, records, []) == alike(table_of(live, records, []))
     assert columns.findings() == live.findings()

@@ -83,7 +83,8 @@ class Rows:
         covered_ms, watermark = covered.sum(axis=1), w.watermark_ms[e]
         window_ms = watermark - (-(-watermark // grid.pane_ms) - grid.count) * grid.pane_ms
         coverage = covered_ms / window_ms
-        names = [(models[s // len(METRICS)].decode(), METRICS[s % len(METRICS)]) for s in range(w.series)]
+        named = _names(models)
+        names = [(named[s // len(METRICS)], METRICS[s % len(METRICS)]) for s in range(w.series)]
         order = np.array(sorted(range(w.series), key=names.__getitem__), dtype=np.int64)
         known = w.known[e][:, order]
         row, place = np.nonzero(known)
@@ -174,9 +175,9 @@ class Rows:
         progress.late, made.window.open_from = int(self._late[e]), int(w.open_from[e])
         made.period_ms, made.status_end_ms = int(w.period_ms[e]), int(self._status_end_ms[e])
         made.status = self._status(e)
-        numbers: dict[int, int] = {}
+        named, numbers = _names(models), dict[int, int]()
         for s in np.flatnonzero(w.known[e]).tolist():
-            name = models[s // len(METRICS)].decode(), METRICS[s % len(METRICS)]
+            name = named[s // len(METRICS)], METRICS[s % len(METRICS)]
             number = made.roster.numbered(name, [])
             if number is None:
                 raise AssertionError("a row has fewer series than a roster has room for")
@@ -230,3 +231,8 @@ class Rows:
         desired, ready, reporting, running, waiting, used = told
         whole = [None if value is None else int(value) for value in (desired, ready, reporting)]
         return EngineStatus(HEALTHS[int(self._health[e])], whole[0], whole[1], whole[2], running, waiting, used)
+
+
+def _names(models: list[bytes]) -> list[str]:
+    """Give models' names; damaged bytes may be among them, and then are no regular engine's."""
+    return [model.decode("utf-8", "replace") for model in models]
