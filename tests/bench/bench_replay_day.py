@@ -1,12 +1,14 @@
 """A long history of a large fleet replayed whole: files, columns, windows, states, problem, program, score, report.
 
     python tests/bench/bench_replay_day.py [--engines 1000] [--minutes 30] [--whole-day] [--history FOLDER]
+        [--outcomes engine|gateway]
 
 A signal a second of each engine, demand a second of each route by ServeGen's rates, a tick every five seconds. `states`
 is one process up to the states of each tick; `replay run` is the command itself, one variant: the wall clock, and the
 processor time of all of its processes. Bar: 50,000 engine periods a second and core up to the states; a day on two
 cores in 15 minutes; below 1 GB, all processes together, however long. Without --whole-day a day is reckoned from the
-minutes that were played, by the wall clock and by processor time; two lengths show that memory does not grow.
+minutes that were played, by the wall clock and by processor time; two lengths show that memory does not grow. With
+--outcomes each period also says how its requests ended: in the engine's signal, or in one more of a gateway.
 """
 
 import argparse
@@ -29,6 +31,7 @@ from headrace.replay.core.history import Finding
 from headrace.replay.core.play_signals import instants
 from headrace.replay.runs.folding import Folding, fold_signals
 from headrace.replay.sources.folder import HistoryFolder
+from headrace.schemas.signals import Vantage
 from headrace.solver.heap import seldom_collected
 from headrace.streams.settings import StreamsSettings
 
@@ -117,7 +120,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=int, default=30)
     parser.add_argument("--whole-day", action="store_true")
     parser.add_argument("--history", type=Path, help="a folder that was written before, of this many --minutes")
+    parser.add_argument("--outcomes", choices=("engine", "gateway"), help="who tells how requests ended")
     options = parser.parse_args()
+    counted = Vantage(options.outcomes.upper()) if options.outcomes else None
     minutes = DAY_MINUTES if options.whole_day else options.minutes
     print(f"{options.engines} engines, a signal a second; a tick every {TICK_MS // 1000} s")
     print(f"{'':26}{'minutes':>8}{'ticks':>7}{'wall s':>8}{'CPU s':>8}{'CPU ms/tick':>12}{'periods/s':>11}", end="")
@@ -126,7 +131,7 @@ def main() -> None:
         with TemporaryDirectory() as made:
             folder = options.history or Path(made)
             if not options.history:
-                write_history(folder, options.engines, 60 * length)
+                write_history(folder, options.engines, 60 * length, counted)
             with get_context("spawn").Pool(1) as pool:
                 tell("states, 1 core", options.engines, length, pool.apply(states, (folder,)), 1)
             for cores in (1, 2) if length < DAY_MINUTES else (2,):

@@ -3,6 +3,7 @@
     engines   over ten regions and five models; a signal a second each, of what their profile says at their load
     demand    ServeGen's rates of each model, ten minutes a window, split over the regions; a record a second and route
     network   the round trips of AWS, a probe of each link every five seconds
+    outcomes  on demand: how requests ended, told by each engine in its signal, or by a gateway in one of its own
 
 What an engine tells is drawn for TILE_S seconds and told again after that, with its own times. The engines' records
 are put together as bytes, a partition in a process of its own: a day of them is 86 million. Seeded.
@@ -13,6 +14,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -39,6 +41,7 @@ from headrace.schemas.signals import (
     Health,
     Metric,
     NetworkProbe,
+    Outcomes,
     Vantage,
 )
 from headrace.schemas.topics import (
@@ -61,6 +64,8 @@ TILE_S = 60
 PROBE_S = 5
 REPLICAS, REPLICA_RPS = 4, 3.0
 LOAD = 0.65
+FAILED = 0.002
+GATEWAY_AFTER_MS = 370
 REGIONS = (
     *("us-east-1", "us-east-2", "us-west-2", "eu-west-1", "eu-central-1"),
     *("ap-northeast-1", "ap-southeast-1", "ap-south-1", "sa-east-1", "ca-central-1"),
@@ -77,8 +82,8 @@ _SOMETHING = b"\x02"
 """Branch 1 of a union."""
 
 
-def write_history(folder: Path, engines: int, seconds: int) -> int:
-    """Write a history; give how many engine signals are in it."""
+def write_history(folder: Path, engines: int, seconds: int, counted: Vantage | None = None) -> int:
+    """Write a history; give how many engine periods are in it. `counted` is who tells how requests ended, if any."""
     rng = np.random.default_rng(1)
     models, rates = _rates()
     parts: list[Part] = []
@@ -91,7 +96,7 @@ def write_history(folder: Path, engines: int, seconds: int) -> int:
         (SIGNALS_NETWORK, _probes(seconds)),
     ):
         parts += _write(folder, role, records)
-    told = _told(engines, models, min(seconds, TILE_S), rng)
+    told = _told(engines, models, min(seconds, TILE_S), rng, counted)
     with get_context("spawn").Pool(PROCESSES) as pool:
         parts += pool.map(partial(_write_engines, folder, seconds), told.items(), chunksize=1)
     span = Span(T0, T0 + 1000 * seconds)
@@ -128,12 +133,14 @@ def _rates() -> tuple[list[str], dict[str, list[float]]]:
     return list(day), {model: [rate / (sum(rates) / len(rates)) for rate in rates] for model, rates in day.items()}
 
 
-def _told(engines: int, models: list[str], seconds: int, rng: np.random.Generator) -> dict[int, "list[Told]"]:
-    """Draw what each engine tells, by its partition: its key, its phase, and a value a second without its times."""
+def _told(
+    engines: int, models: list[str], seconds: int, rng: np.random.Generator, counted: Vantage | None
+) -> dict[int, "list[Told]"]:
+    """Draw what is told of engines, by partition: its key, its phase, and a value a second without its times."""
     status = EngineStatus(Health.HEALTHY, REPLICAS, REPLICAS, REPLICAS, 30.0, 2.0, 0.5)
     topic, told = TABLE[SIGNALS_ENGINE], dict[int, list[Told]]()
     for n, phase in enumerate(rng.integers(0, 1000, engines).tolist()):
-        spec, values = _spec(n, models), list[tuple[bytes, bytes]]()
+        spec, own, seen = _spec(n, models), list[tuple[bytes, bytes]](), list[tuple[bytes, bytes]]()
         for _ in range(seconds):
             load = float(np.clip(rng.normal(LOAD, 0.1), 0.05, 1.0))
             ttft = float(np.interp(load, PROFILE.load_knots, PROFILE.ttft_s))
@@ -142,10 +149,26 @@ def _told(engines: int, models: list[str], seconds: int, rng: np.random.Generato
             means = ((Metric.TTFT, ttft), (Metric.TBOT, tbot), (Metric.E2E, ttft + PROFILE.output_tokens * tbot))
             said = tuple(_distribution(spec.models[0], metric, mean, count, rng) for metric, mean in means)
             signal = EngineSignals(spec.engine_id, "exporter", Vantage.ENGINE, T0, T0 + 1000, said, status)
-            before, after = encode(signal).split(_long(T0) + _long(T0 + 1000))
-            values.append((before, after))
-        told.setdefault(partition_of(signal.key, topic.partitions), []).append((signal.key, phase, values))
+            if counted is not None:
+                failed = int(rng.binomial(count, FAILED))
+                ended = (Outcomes(spec.models[0], count - failed, failed),)
+                if counted is Vantage.ENGINE:
+                    signal = replace(signal, outcomes=ended)
+                else:
+                    gateways = replace(signal, source="gateway", vantage=counted, status=None, outcomes=ended)
+                    seen.append(_timeless(gateways))
+            own.append(_timeless(signal))
+        of = told.setdefault(partition_of(signal.key, topic.partitions), [])
+        of.append((signal.key, phase, own))
+        if seen:
+            of.append((signal.key, (phase + GATEWAY_AFTER_MS) % 1000, seen))
     return {number: sorted(each, key=lambda told: told[1]) for number, each in sorted(told.items())}
+
+
+def _timeless(signal: EngineSignals) -> tuple[bytes, bytes]:
+    """Give what comes before and after the times of a signal."""
+    before, after = encode(signal).split(_long(T0) + _long(T0 + 1000))
+    return before, after
 
 
 def _write_engines(folder: Path, seconds: int, partition: "tuple[int, list[Told]]") -> Part:

@@ -24,6 +24,8 @@ T0 = 1_700_000_000_000
 ENGINES = ("a", "b", "c")
 AFTER_MS = (0, 0, 0, 0, 0, 0, 0, 0, 300, 2_500, 9_000, 30_000, -400, -1_000, -5_000)
 """How long after the newest end of its engine a period begins: mostly at once."""
+ELSEWHERE_MS = (0, 0, 0, 300, 1_000, 1_000, 2_500, 9_500, 30_000, -700, -1_600, -2_500, -5_000, -12_000)
+"""How long after its engine's newest end, or a gateway's last, a gateway's period ends."""
 LENGTH_MS = (1_000, 1_000, 1_000, 1_000, 500, 250, 1_700, 15_000, 0)
 VANTAGES = (*[Vantage.ENGINE] * 20, Vantage.UNKNOWN, Vantage.GATEWAY)
 BESIDE = next(each for each in (*ENGINES[1:], "d", "e") if partition_of(each.encode(), 2) == partition_of(b"a", 2))
@@ -63,26 +65,50 @@ class Dice:
         whole, parts = (self.maybe(self.below(9)) for _ in range(3)), (self.maybe(self.seconds()) for _ in range(2))
         return self.maybe(EngineStatus(self.pick(list(Health)), *whole, *parts, self.maybe(float(self.rng.random()))))
 
-    def log(self) -> list[RawRecord]:
+    def outcomes(self) -> tuple[Outcomes, ...] | None:
+        """Draw what a period tells of how requests ended: nothing, of no model, of several, zeros."""
+        if self.below(4) == 0:
+            return None
+        models = [model for model in ("other-model", "m", "third") if self.below(2)]
+        return tuple(Outcomes(model, self.below(3) * self.below(20), self.below(3)) for model in models)
+
+    def log(self, kind: str | None = None) -> list[RawRecord]:
+        """Draw a log of a kind: "regular", "counted" by engines and gateways, or "wild"."""
         newest = dict.fromkeys(ENGINES, T0 + self.below(1_000))
-        regular = self.below(2) == 0
+        heard = dict(newest)
+        kind = kind or self.pick(("regular", "counted", "wild"))
+        only_gateways = self.pick((None, "c"))
         offsets, records = [0, 0], list[RawRecord]()
-        for _ in range(self.below(60)):
+        for _ in range(self.below(120 if kind == "counted" else 60)):
             engine = self.pick(ENGINES)
-            start = newest[engine] + (0 if regular else self.pick(AFTER_MS))
-            end = start + (1_000 if regular else self.pick(LENGTH_MS))
-            newest[engine] = max(newest[engine], end)
-            metrics = [metric for metric in Metric if self.below(2)]
-            told = tuple(self.distribution(metric) for metric in metrics)
-            vantage = Vantage.ENGINE if regular else self.pick(VANTAGES)
-            counted = None if regular or self.below(4) else (Outcomes("m", self.below(30), self.below(3)),)
-            signal = EngineSignals(engine, "src", vantage, start, end, told, self.status(), outcomes=counted)
-            partition = partition_of(signal.key, 2)
-            records.append(RawRecord(TOPIC.name, partition, offsets[partition], end + 50, signal.key, encode(signal)))
+            if kind == "counted" and (engine == only_gateways or self.below(2)):
+                signal = self.from_elsewhere(engine, self.pick((newest, heard))[engine])
+                heard[engine] = signal.period_end_ms
+            else:
+                signal = self.from_itself(engine, newest[engine], kind)
+                newest[engine] = max(newest[engine], signal.period_end_ms)
+            partition, at_ms = partition_of(signal.key, 2), signal.period_end_ms + 50
+            records.append(RawRecord(TOPIC.name, partition, offsets[partition], at_ms, signal.key, encode(signal)))
             offsets[partition] += 1
             if self.below(40) == 0:
                 records.append(records[-1])
         return records
+
+    def from_itself(self, engine: str, newest_ms: int, kind: str) -> EngineSignals:
+        start = newest_ms + (self.pick(AFTER_MS) if kind == "wild" else 0)
+        end = start + (self.pick(LENGTH_MS) if kind == "wild" else 1_000)
+        vantage = self.pick(VANTAGES) if kind == "wild" else Vantage.ENGINE
+        ended = None if kind == "regular" else self.outcomes()
+        return EngineSignals(engine, "src", vantage, start, end, self.told(), self.status(), outcomes=ended)
+
+    def from_elsewhere(self, engine: str, about_ms: int) -> EngineSignals:
+        end, vantage = about_ms + self.pick(ELSEWHERE_MS), self.pick((Vantage.GATEWAY, Vantage.GATEWAY, Vantage.CLIENT))
+        return EngineSignals(
+            engine, "gw", vantage, end - 1_000, end, self.told(), self.status(), outcomes=self.outcomes()
+        )
+
+    def told(self) -> tuple[Distribution, ...]:
+        return tuple(self.distribution(metric) for metric in Metric if self.below(2))
 
 
 def table_of(fold: Refold | ColumnarEngines, records: list[RawRecord], cuts: list[int]) -> dict[bytes, State]:
@@ -108,6 +134,17 @@ def test_columns_fold_to_the_states_of_the_live_fold(seed: int) -> None:
 
 
 @given(seeds)
+def test_engines_whose_requests_are_counted_stay_in_columns(seed: int) -> None:
+    dice = Dice(seed)
+    rules = StreamsSettings(grace_ms=dice.pick((2_000, 1_000, 700, 0)), window_ms=dice.pick((10_000, 6_000)))
+    records = dice.log("counted")
+    cuts = sorted(dice.below(len(records) + 1) for _ in range(dice.below(5)))
+    columns = ColumnarEngines(TOPIC, rules)
+    assert table_of(columns, records, cuts) == alike(table_of(Refold(TOPIC, rules), records, cuts))
+    assert not columns._over
+
+
+@given(seeds)
 def test_columns_go_on_from_recorded_states(seed: int) -> None:
     dice = Dice(seed)
     rules, records = StreamsSettings(), dice.log()
@@ -122,12 +159,12 @@ def test_columns_go_on_from_recorded_states(seed: int) -> None:
     assert alike(states | table_of(columns, rest, [])) == alike(states | table_of(live, rest, []))
 
 
-@given(st.binary(max_size=60), st.integers(0, 59))
-@example(b"\x00\x00\x00\x00\x00\x02" + b"\x80" * 8, 47)  # an array whose items end nowhere in the batch
-@example(b"\x80", 21)  # a model that is no text
-def test_damaged_bytes_are_refused_as_the_live_fold_refuses_them(damage: bytes, at: int) -> None:
-    e2e = Distribution("m", Metric.E2E, 3, 1.5, 0.2, 0.9, 0, -16, (1, 1, 1))
-    good = EngineSignals("a", "src", Vantage.ENGINE, T0, T0 + 1_000, (e2e,), None)
+@given(st.binary(max_size=60), st.integers(0, 79), st.sampled_from((Vantage.ENGINE, Vantage.GATEWAY)))
+@example(b"\x00\x00\x00\x00\x00\x02" + b"\x80" * 8, 47, Vantage.ENGINE)  # an array whose items end nowhere in the batch
+@example(b"\x80", 21, Vantage.ENGINE)  # a model that is no text
+def test_damaged_bytes_are_refused_as_the_live_fold_refuses_them(damage: bytes, at: int, vantage: Vantage) -> None:
+    e2e, ended = Distribution("m", Metric.E2E, 3, 1.5, 0.2, 0.9, 0, -16, (1, 1, 1)), (Outcomes("m", 3, 0),)
+    good = EngineSignals("a", "src", vantage, T0, T0 + 1_000, (e2e,), None, outcomes=ended)
     value, later = encode(good), replace(good, period_start_ms=T0 + 1_000, period_end_ms=T0 + 2_000)
     cut = 10 + at % (len(value) - 10)
     broken = value[:cut] + damage + value[cut + len(damage) :]

@@ -40,7 +40,7 @@ MAX_ENTRY_BYTES = 2 * 1024 * 1024
 """Most bytes of entries in one engine's panes: with all the rest, a state is far below its topic's limit."""
 _NO_STATUS = EngineStatus(Health.UNKNOWN, None, None, None, None, None, None)
 _STATUS_FIELDS = 7
-_KEPT_APART = (Vantage.GATEWAY, Vantage.CLIENT)
+KEPT_APART = (Vantage.GATEWAY, Vantage.CLIENT)
 _STATUS = struct.Struct("<qBHH")  # end of the status's period, series dropped, number of series, number of panes
 
 
@@ -96,7 +96,7 @@ class EngineAccumulator:
 
     def apply(self, signals: EngineSignals, offset: int, timestamp_ms: int) -> Outcome:
         """Fold one signal."""
-        if signals.vantage in _KEPT_APART:
+        if signals.vantage in KEPT_APART:
             return self._keep_apart(signals, offset)
         if signals.lineage is not None or signals.series is not None:
             return self._apply_read(signals, offset, timestamp_ms)

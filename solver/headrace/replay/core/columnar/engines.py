@@ -3,7 +3,7 @@
     records ──► columns ──► rounds (each engine at most once) ──► Windows
        └── an engine that does anything irregular goes over to the live fold, with all that it holds, for good
 
-The states are those of `Refold`, to the bit, but without percentiles, which no tick reads.
+The states are those of `Refold`, to the bit, but without percentiles and the ledger of series, which no tick reads.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -146,9 +146,11 @@ class ColumnarEngines:
         occurrence = _occurrences(np.where(new, e, -1))
         for number in range(int(occurrence[new].max(initial=-1)) + 1):
             of = np.flatnonzero(new & (occurrence == number))
+            # What came twice was not known to when the batch began.
+            of = of[offsets[of] > self._rows.applied[e[of]]]
             of = of[[self._rows.key[each] not in self._over for each in e[of].tolist()]] if live else of
             start, end = columns.start_ms[message[of]], columns.end_ms[message[of]]
-            stays = self._rows.windows.regular(e[of], start, end)
+            stays = columns.is_apart[message[of]] | self._rows.windows.regular(e[of], start, end)
             leaving: list[int] = e[of[~stays]].tolist()
             for each in leaving:
                 left = message[new & (e == each) & (occurrence >= number)]
@@ -174,9 +176,9 @@ class ColumnarEngines:
 
 
 def without_percentiles(state: EngineState) -> EngineState:
-    """Give a state as a replay tells it."""
+    """Give a state as a replay tells it: without what no tick reads."""
     latencies = tuple(replace(each, p50_s=None, p95_s=None, p99_s=None) for each in state.latencies)
-    return replace(state, latencies=latencies, panes=b"")
+    return replace(state, latencies=latencies, panes=b"", series=None)
 
 
 def _occurrences(values: Ints) -> Ints:

@@ -1,7 +1,8 @@
-"""Bodies of EngineSignals -> columns, of those that are regular: seen by the engine itself, without series or lineage.
+"""Bodies of EngineSignals -> columns, of those that are regular: without series or lineage.
 
-    message   engine, source, period, status          (N,)
+    message   engine, source, vantage, period, status (N,)
     entry     message, model, metric, count, sum      (M,), of distributions with a count, in the order of the messages
+    ended     message, model, succeeded, failed       (K,), of outcomes, likewise
 
 A message is regular where every check of `check_signal` holds of it; the rest is left to the live code, which says what
 is wrong with it. Buckets are checked and not kept: no tick reads percentiles.
@@ -27,21 +28,38 @@ from headrace.schemas.codec import SINGLE_OBJECT_MARKER
 from headrace.schemas.histogram import MAX_INDEX, MIN_INDEX
 from headrace.schemas.ids import is_identifier
 from headrace.schemas.signals import Health, Metric, Vantage
+from headrace.streams.core.engine import KEPT_APART
 
 MAX_ENTRIES = 16
-"""Distributions of a regular message; more are left to the live code."""
+"""Distributions of a regular message, and models whose outcomes it tells; more are left to the live code."""
+MAX_MODELS = 12
+"""Models that are told apart by number; what names further ones is left to the live code."""
 _NAME = "EngineSignals"
 _HEAD = len(SINGLE_OBJECT_MARKER) + 8
 
 
-_TAILS: dict[bytes, int] = {
-    SINGLE_OBJECT_MARKER + fingerprint(raw): len(raw["fields"]) - 7
+_TAILS: dict[bytes, tuple[str, ...]] = {
+    SINGLE_OBJECT_MARKER + fingerprint(raw): tuple(field["name"] for field in raw["fields"][7:])
     for raw in (raw_schema(_NAME), *(raw for (_, name), raw in released().items() if name == "engine_signals"))
 }
-"""By the beginning of a value: how many nullable fields follow the status in that writer's schema."""
+"""By the beginning of a value: which nullable fields follow the status in that writer's schema."""
 METRICS = tuple(Metric)
 HEALTHS = tuple(Health)
-_APART = tuple(n for n, each in enumerate(Vantage) if each in (Vantage.GATEWAY, Vantage.CLIENT))
+VANTAGES = tuple(Vantage)
+_APART = tuple(n for n, each in enumerate(VANTAGES) if each in KEPT_APART)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How requests ended, (K,): of which message, of which model by number, and how many."""
+
+    message: Ints
+    model: Ints
+    succeeded: Ints
+    failed: Ints
+
+
+_NOTHING_ENDED = Ended(*np.zeros((4, 0), dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +68,8 @@ class Columns:
 
     Attributes:
         regular: (N,)
+        vantage: (N,) its number; what says of none is the engine's own.
+        is_apart: (N,) whether its latencies and status are those of somebody else, and do not count.
         start_ms, end_ms: (N,) the period.
         has_status: (N,)
         health: (N,) number of the health.
@@ -60,10 +80,13 @@ class Columns:
         metric: (M,)
         count: (M,) 0 and more.
         sum_s: (M,)
+        ended: of those that tell how requests ended.
         models: bytes of each model.
     """
 
     regular: Marks
+    vantage: Ints
+    is_apart: Marks
     start_ms: Ints
     end_ms: Ints
     has_status: Marks
@@ -75,6 +98,7 @@ class Columns:
     metric: Ints
     count: Ints
     sum_s: Floats
+    ended: Ended
     models: list[bytes]
 
 
@@ -104,14 +128,23 @@ def read_columns(batch: Batch, head: bytes, models: list[bytes]) -> Columns:
     entries, entries_sound = _entries(cursor, every, models)
     has_status = cursor.branches(every)
     status = _status(cursor, every, has_status)
-    for _ in range(_TAILS[head]):
-        cursor.sound[cursor.branches(every)] = False
+    ended = _NOTHING_ENDED
+    for name in _TAILS[head]:
+        there = cursor.branches(every)
+        if name == "outcomes":
+            ended = _ended(cursor, every[there], models)
+        else:
+            cursor.sound[there] = False
     regular = cursor.sound & (cursor.at == cursor.end) & entries_sound & status[3]
-    regular &= (vantage >= 0) & (vantage < len(Vantage)) & ~np.isin(vantage, _APART)
+    regular &= (vantage >= 0) & (vantage < len(VANTAGES))
     regular &= (start >= 0) & (start <= end) & (end - start <= MAX_PERIOD_MS)
     regular &= end <= batch.timestamp_ms + MAX_AHEAD_MS
     regular &= cursor.identifiers(source) & _are(cursor, engine, batch.key)
-    return Columns(regular, start, end, has_status, status[0], status[1], status[2], *entries, models)
+    is_apart = np.isin(vantage, _APART)
+    vantage = np.where(is_apart, vantage, VANTAGES.index(Vantage.ENGINE))
+    return Columns(
+        regular, vantage, is_apart, start, end, has_status, status[0], status[1], status[2], *entries, ended, models
+    )
 
 
 def _are(cursor: Cursor, spans: tuple[Ints, Ints], keys: Sequence[bytes | None]) -> Marks:
@@ -160,6 +193,31 @@ def _entries(cursor: Cursor, every: Ints, models: list[bytes]) -> tuple[tuple[In
     order = np.argsort(joined[0], kind="stable")
     message, model, metric, count, sum_s = (each[order] for each in joined)
     return (message, model, metric, count, sum_s), sound
+
+
+def _ended(cursor: Cursor, there: Ints, models: list[bytes]) -> Ended:
+    """Read the outcomes of the messages that have some; a message that is not sound is marked."""
+    number = cursor.longs(there)
+    cursor.sound[there[(number < 0) | (number > MAX_ENTRIES)]] = False
+    number = np.where(cursor.sound[there], number, 0)
+    parts: list[tuple[Ints, Ints, Ints, Ints]] = []
+    seen = np.zeros(len(cursor.sound), dtype=np.int64)
+    for n in range(int(number.max(initial=0))):
+        of = there[number > n]
+        model = _numbered(cursor, cursor.strings(of), models)
+        succeeded, failed = cursor.longs(of), cursor.longs(of)
+        good: Marks = (succeeded >= 0) & (succeeded <= MAX_COUNT) & (failed >= 0) & (failed <= MAX_COUNT)
+        bit = np.int64(1) << np.clip(model, 0, MAX_MODELS)
+        good &= (model >= 0) & (model < MAX_MODELS) & ((seen[of] & bit) == 0)
+        seen[of] |= bit
+        cursor.sound[of[~good]] = False
+        parts.append((of, model, succeeded, failed))
+    cursor.close_arrays(there[number > 0])
+    if not parts:
+        return _NOTHING_ENDED
+    joined = [np.concatenate(each) for each in zip(*parts, strict=True)]
+    order = np.argsort(joined[0], kind="stable")
+    return Ended(*(each[order] for each in joined))
 
 
 def _good(count: Ints, sum_s: Floats, low: Floats, high: Floats) -> Marks:

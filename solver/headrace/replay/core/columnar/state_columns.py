@@ -3,24 +3,29 @@
     engine    (n,)   times, counts, gauges; NaN where nothing was measured
     series    (m,)   the series of the first engine, then those of the second; `series_of` says how many each has
 
-Without panes and percentiles, which no tick reads.
+Without panes, percentiles and what only the fold goes on from, which no tick reads.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import starmap
+from itertools import repeat, starmap
 from typing import Any
 
 import numpy as np
 
 from headrace.replay.core.columnar.cursor import Floats, Ints, Marks
+from headrace.replay.core.columnar.outcome_panes import OutcomeColumns
 from headrace.replay.core.columnar.signals import HEALTHS
 from headrace.schemas.signals import Metric
 from headrace.schemas.state import EngineState, Invalid, LatencyState
-from headrace.streams.core.engine_telling import STATUS_HELD
+from headrace.streams.core.engine_telling import GATEWAY_APART, STATUS_HELD
 
-_FILLED = {False: (), True: (STATUS_HELD,)}
-_INVALID = {False: Invalid.NO, True: Invalid.LOW_COVERAGE}
+_FILLED = {
+    (held, apart): (*((STATUS_HELD,) if held else ()), *((GATEWAY_APART,) if apart else ()))
+    for held in (False, True)
+    for apart in (False, True)
+}
+INVALIDS = tuple(Invalid)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,14 +35,17 @@ class StateColumns:
     Attributes:
         keys: of each engine.
         names: model and metric of each series, by number.
-        as_of_ms, last_signal_ms, signal_timestamp_ms, late, applied_offset, period_ms, covered_ms: (n,)
+        as_of_ms, last_signal_ms, signal_timestamp_ms, late, applied_offset, covered_ms: (n,)
+        period_ms: (n,) below 0 where none is known.
         health: (n,) numbers.
         numbers: (n, 6) desired, ready, reporting replicas; running, waiting, KV use.
         coverage, finished_rps: (n,)
-        is_held, is_low: (n,) whether its status is an older one, and whether its window is hardly covered.
+        is_held, is_apart: (n,) whether its status is an older one, and whether a gateway's latencies were kept apart.
+        invalid: (n,) numbers.
         series_of: (n,)
         series, count: (m,)
         mean_s, smoothed_s: (m,)
+        outcomes: of the same engines; None where nobody counted at any of them.
     """
 
     keys: tuple[bytes, ...]
@@ -49,7 +57,8 @@ class StateColumns:
     numbers: Floats
     coverage: Floats
     is_held: Marks
-    is_low: Marks
+    is_apart: Marks
+    invalid: Ints
     late: Ints
     applied_offset: Ints
     period_ms: Ints
@@ -60,6 +69,7 @@ class StateColumns:
     count: Ints
     mean_s: Floats
     smoothed_s: Floats
+    outcomes: OutcomeColumns | None
 
     def states(self) -> Iterator[tuple[bytes, EngineState]]:
         """Give them as states, by key."""
@@ -77,14 +87,16 @@ class StateColumns:
             *gauges,
             [tuple(latencies[a:b]) for a, b in zip((end - self.series_of).tolist(), end.tolist(), strict=True)],
             self.coverage.tolist(),
-            [_FILLED[held] for held in self.is_held.tolist()],
-            [_INVALID[low] for low in self.is_low.tolist()],
+            [_FILLED[each] for each in zip(self.is_held.tolist(), self.is_apart.tolist(), strict=True)],
+            [INVALIDS[number] for number in self.invalid.tolist()],
             self.late.tolist(),
             self.applied_offset.tolist(),
             [b""] * len(self.keys),
-            self.period_ms.tolist(),
+            _maybe(self.period_ms, self.period_ms < 0),
             self.covered_ms.tolist(),
             _measured(self.finished_rps),
+            repeat(None, len(self.keys)),
+            repeat(None, len(self.keys)) if self.outcomes is None else self.outcomes.states(),
             strict=True,
         )
         return zip(self.keys, starmap(EngineState, columns), strict=True)

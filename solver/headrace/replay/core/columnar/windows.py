@@ -19,6 +19,7 @@ from headrace.streams.core.panes import PaneGrid
 from headrace.streams.settings import StreamsSettings
 
 NOWHERE = -(1 << 62)
+UNKNOWN_PERIOD = -1
 _FIRST_ENGINES, _FIRST_SERIES = 64, 4
 _LONGEST_MS = 10_000
 """Between two panes' ends, of those for which an exponential is remembered."""
@@ -66,7 +67,7 @@ class Windows:
             "watermark_ms": ((rows,), NOWHERE),
             "open_from": ((rows,), NOWHERE),
             "covered_to": ((rows,), NOWHERE),
-            "period_ms": ((rows,), 0),
+            "period_ms": ((rows,), UNKNOWN_PERIOD),
             "held": ((rows, panes), NOWHERE),
             "cover_from": ((rows, panes), 0),
             "cover_to": ((rows, panes), 0),
@@ -136,8 +137,9 @@ class Windows:
     def smoothed(self, e: Ints) -> tuple[Floats, Ints]:
         """Give the smoothed means with the open panes on top, and when they are of, (n, S); nothing is changed."""
         value, at_ms = self.base[e, : self.series], self.base_ms[e, : self.series]
-        last = self._index(self.watermark_ms[e])
         start = self.open_from[e]
+        # An engine that said nothing itself has no pane to be smoothed.
+        last = np.where(start == NOWHERE, start - 1, self.newest(e))
         for step in range(int((last - start).max(initial=-1)) + 1):
             pane = start + step
             row = np.flatnonzero(pane <= last)
@@ -170,6 +172,11 @@ class Windows:
         panes = first[:, None] + np.arange(self.grid.count)
         slots = panes % self.grid.count
         return slots, self.held[e[:, None], slots] == panes
+
+    def newest(self, e: Ints) -> Ints:
+        """Give the panes of the engines' newest signals; that of instant 0 before the first, as in the live fold."""
+        watermark = self.watermark_ms[e]
+        return self._index(np.where(watermark == NOWHERE, 0, watermark))
 
     def _index(self, end_ms: Ints) -> Ints:
         return -(-end_ms // self.grid.pane_ms) - 1
