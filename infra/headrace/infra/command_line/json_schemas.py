@@ -61,10 +61,3 @@ def schema_named(name: str) -> dict[str, Any]:
     """Give the schema of one output."""
     title, kind = OUTPUTS[name]
     return json_schema(kind, title)
-
-
-def tail_schema(what: str, *, diff: bool, redact: bool = False) -> dict[str, Any]:
-    """Give the schema of what a tail prints a line of."""
-    if what == "weights":
-        return schema_named("tail-diff" if diff else "tail-redacted" if redact else "tail")
-    return schema_named(what)

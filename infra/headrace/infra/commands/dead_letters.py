@@ -5,21 +5,13 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
+from headrace.infra.command_line.schema_flag import schema_flag
 from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.infra.dead_letters.summary import LetterGroup
-
-
-def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    from headrace.infra.command_line.json_schemas import schema_named
-
-    if value and not ctx.resilient_parsing:
-        name = "dead-letters-summary" if ctx.params.get("summary") else "dead-letters"
-        click.echo(orjson.dumps(schema_named(name), option=orjson.OPT_INDENT_2))
-        ctx.exit()
 
 
 @click.command()
@@ -39,7 +31,7 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     is_flag=True,
     help="One JSON object a line, with the original bytes in base64 (its schema: --schema).",
 )
-@click.option("--schema", is_flag=True, expose_value=False, callback=_print_schema, help="Print --json's schema.")
+@schema_flag(lambda given: "dead-letters-summary" if given.get("summary") else "dead-letters", eager=False)
 @config_options
 def command(
     *,

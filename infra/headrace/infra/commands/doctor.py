@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
+from headrace.infra.command_line.schema_flag import schema_flag
 from headrace.infra.configuration.config import Config, config_options
 from headrace.schemas.errors import InvalidInputError
 
@@ -31,14 +32,6 @@ class _Doctor(click.Command):
             return None
 
 
-def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    from headrace.infra.command_line.json_schemas import schema_named
-
-    if value and not ctx.resilient_parsing:
-        click.echo(orjson.dumps(schema_named("doctor"), option=orjson.OPT_INDENT_2))
-        ctx.exit()
-
-
 def _print_checks(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     from headrace.infra.doctor.core.checks import check_named, check_names
 
@@ -58,9 +51,7 @@ def _print_checks(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     "--timeout", type=click.FloatRange(1, 600), default=30.0, show_default=True, help="Seconds for all that is asked."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (its schema: --schema).")
-@click.option(
-    "--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema, help="Print --json's schema."
-)
+@schema_flag(lambda _: "doctor", eager=True)
 @config_options
 def command(*, config: Config, only: tuple[str, ...], skip: tuple[str, ...], timeout: float, as_json: bool) -> None:
     """Look at everything, and say what is wrong, what it means, and the command that mends it. Healthy: one line.

@@ -5,20 +5,12 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
+from headrace.infra.command_line.schema_flag import schema_flag
 from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from headrace.infra.weight_why.report import AskedWeight, WeightReport
     from headrace.schemas.codec import SchemaSource
-
-
-def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    from headrace.infra.command_line.json_schemas import schema_named
-
-    if value and not ctx.resilient_parsing:
-        name = "explain-redacted" if ctx.params.get("redact") else "explain"
-        click.echo(orjson.dumps(schema_named(name), option=orjson.OPT_INDENT_2))
-        ctx.exit()
 
 
 @click.command()
@@ -30,9 +22,7 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> N
 @click.option("--history", metavar="AGE", default="10m", show_default=True, help="How far back the weight is told.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (its schema: --schema).")
 @click.option("--redact", is_flag=True, is_eager=True, help="JSON that may leave the company: no addresses, no rates.")
-@click.option(
-    "--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema, help="Print --json's schema."
-)
+@schema_flag(lambda given: "explain-redacted" if given.get("redact") else "explain", eager=True)
 @config_options
 def command(
     *,

@@ -1,14 +1,15 @@
 """`headrace tail`: follows the weights and says what each snapshot moved, and why; decisions and dead letters too."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
 
+from headrace.infra.command_line.schema_flag import schema_flag
 from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from headrace.infra.weights_tail.fold import Notice, Shown
     from headrace.infra.weights_tail.printers import Printer
@@ -24,14 +25,11 @@ RECENT_MS = 10_000
 """How far back decisions are told where nobody says since when."""
 
 
-def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    from headrace.infra.command_line.json_schemas import tail_schema
-
-    if value and not ctx.resilient_parsing:
-        what = ctx.params.get("what") or WHAT[0]
-        found = tail_schema(what, diff=bool(ctx.params.get("diff")), redact=bool(ctx.params.get("redact")))
-        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
-        ctx.exit()
+def _schema(given: "Mapping[str, Any]") -> str:
+    what: str = given.get("what") or WHAT[0]
+    if what != "weights":
+        return what
+    return "tail-diff" if given.get("diff") else "tail-redacted" if given.get("redact") else "tail"
 
 
 @click.command()
@@ -54,7 +52,7 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> N
 @click.option(
     "--redact", is_flag=True, is_eager=True, help="JSON lines that may leave the company: no addresses, no rates."
 )
-@click.option("--schema", is_flag=True, expose_value=False, callback=_print_schema, help="Print --json's schema.")
+@schema_flag(_schema, eager=False)
 @config_options
 def command(
     *,

@@ -5,18 +5,11 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
+from headrace.infra.command_line.schema_flag import schema_flag
 from headrace.infra.configuration.config import Config, config_options
 
 if TYPE_CHECKING:
     from headrace.schemas.codec import SchemaSource
-
-
-def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    from headrace.infra.command_line.json_schemas import schema_named
-
-    if value and not ctx.resilient_parsing:
-        click.echo(orjson.dumps(schema_named("what-if"), option=orjson.OPT_INDENT_2))
-        ctx.exit()
 
 
 @click.command()
@@ -31,9 +24,7 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, value: bool) -> N
 @click.option("--unfreeze", is_flag=True, help="The freeze has ended.")
 @click.option("--at", "at_text", metavar="VERSION|AGE|TIME", help="Of that tick: 812, 5m, 2026-01-02T03:04Z; else now.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (its schema: --schema).")
-@click.option(
-    "--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema, help="Print --json's schema."
-)
+@schema_flag(lambda _: "what-if", eager=True)
 @config_options
 def command(
     *,
