@@ -56,10 +56,12 @@ def test_the_written_file_is_one_that_fleet_apply_reads(measured: Path, tmp_path
     assert [stage["place"] for stage in told["stages"]] == [f"row {i}" for i in range(2, 7)]
 
 
-def test_two_stages_leave_the_errors_left_out_untold(tmp_path: Path) -> None:
+def test_two_stages_leave_the_errors_left_out_untold_and_are_warned_of(tmp_path: Path) -> None:
     path, out = tmp_path / "two.csv", tmp_path / "two.toml"
     path.write_text(HEADER + "".join(GOOD.splitlines(keepends=True)[:2]))
-    assert fit(path, "--out", out).exit_code == 0
+    result = fit(path, "--out", out)
+    assert result.exit_code == 0
+    assert "warning: good: 2 stages fit whatever they are" in result.output
     assert "left_out" not in out.read_text()
     assert read_fleet_file(out).profiles[0].left_out_error_median is None
 

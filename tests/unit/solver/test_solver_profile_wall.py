@@ -26,6 +26,21 @@ def test_the_wall_is_the_median_of_what_saturated_stages_completed() -> None:
     assert find_wall([open_stage(102, 102, 0.1, 0.5), *beyond]).capacity_rps == 102
 
 
+def test_a_short_test_that_lost_completions_to_its_end_is_steady_while_the_rate_still_rises() -> None:
+    # 200 requests a stage, each of some 3 s: 8 a second take 25 s, and 3 s more until the last is done.
+    rates = ((1, 0.98), (4, 3.8), (8, 7.1), (16, 13.9), (24, 21.0), (32, 23.1), (48, 23.3), (64, 22.9))
+    wall = find_wall([open_stage(offered, done, 0.1, 3.0) for offered, done in rates])
+    assert [s.offered_rps for s in wall.steady] == [1, 4, 8, 16, 24]
+    assert [s.offered_rps for s in wall.saturated] == [32, 48, 64]
+    assert wall.capacity_rps == 23.1
+
+
+def test_a_stage_that_queued_while_the_rate_still_rose_is_neither_steady_nor_the_wall() -> None:
+    wall = find_wall([open_stage(offered, done, 0.1, 3.0) for offered, done in ((10, 10), (50, 30), (200, 40))])
+    assert [s.offered_rps for s in wall.steady] == [10]
+    assert wall.capacity_rps == 40
+
+
 def test_without_a_saturated_stage_the_capacity_is_the_highest_rate_and_the_wall_was_not_reached() -> None:
     wall = find_wall([open_stage(10, 10, 0.1, 0.5), open_stage(50, 50, 0.2, 0.8)])
     assert (wall.capacity_rps, wall.reached) == (50, False)

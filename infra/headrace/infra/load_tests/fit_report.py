@@ -42,7 +42,10 @@ def as_json(outcomes: Sequence[FittedProfile | RefusedProfile]) -> dict[str, Any
 def warnings(fit: FittedProfile) -> list[str]:
     """Give what a profile that was not refused should still not be trusted for, a sentence each."""
     median = fit.profile.left_out_error_median
-    if median is None or median <= POOR_FIT:
+    if median is None:
+        stages = len(fit.wall.steady)
+        return [f"{stages} stages fit whatever they are, so no error can be told; measure more below the capacity"]
+    if median <= POOR_FIT:
         return []
     return [f"a stage left out is missed by {median:.0%} (median): the stages disagree, or are too few; measure more"]
 
