@@ -113,6 +113,24 @@ def test_columns_are_known_by_other_names_and_cells_apart_by_other_marks(tmp_pat
     assert stage.completed_rps == pytest.approx(4 / 0.3)
 
 
+def test_what_vllm_bench_writes_is_read_as_an_open_or_a_closed_loop_row_by_row(tmp_path: Path) -> None:
+    header = "request_rate,max_concurrency,request_throughput,mean_ttft_ms,mean_tpot_ms,output_len\n"
+    (test,) = read(tmp_path, f"{header}8,None,7.9,100,20,11\ninf,4,13,100,20,11\n")
+    opened, closed = test.stages
+    assert (opened.offered_rps, opened.completed_rps, opened.concurrency) == (8.0, 7.9, None)
+    assert (closed.offered_rps, closed.completed_rps, closed.concurrency) == (None, 13.0, 4.0)
+    # 100 ms, and 20 ms for each token but the first.
+    assert [stage.e2e_s for stage in test.stages] == pytest.approx([0.3, 0.3])
+
+
+def test_what_genai_perf_calls_its_times_is_known(tmp_path: Path) -> None:
+    named = "concurrency,output_sequence_length,time_to_first_token_ms"
+    (test,) = read(tmp_path, f"{named},inter_token_latency_ms\n4,11,100,20\n")
+    assert test.stages[0].e2e_s == pytest.approx(0.3)
+    (test,) = read(tmp_path, f"{named},request_latency_ms\n4,11,100,300\n")
+    assert test.stages[0].e2e_s == pytest.approx(0.3)
+
+
 def test_seconds_are_read_in_every_form_and_a_column_keeps_a_name_that_it_has(tmp_path: Path) -> None:
     (test,) = read(tmp_path, "osl,concurrency,ttft_s,tpot_s\n11,4,0.1,0.02\n")
     assert test.stages[0].e2e_s == pytest.approx(0.3)
@@ -130,7 +148,7 @@ def test_missing_columns_are_told_at_once_with_the_nearest(tmp_path: Path) -> No
     assert problems(tmp_path, "offered_rps,output_token,ttft\n1,2,3\n") == (
         "column 'output_tokens' is missing; the nearest is 'output_token'",
         "none of the columns ttft_ms, ttft_s; the nearest is 'ttft'",
-        "none of the columns e2e_ms, e2e_s, tbot_ms, tbot_s",
+        "none of the columns e2e_ms, e2e_s, tbot_ms, tbot_s, tpot_ms, tpot_s",
         "none of the columns completed_rps; the nearest is 'offered_rps'",
     )
     (only,) = problems(tmp_path, "tpot_ms,ttft_ms,concurrency\n1,2,3\n")

@@ -2,7 +2,7 @@
 
     TTFT (ms), ttft-ms, Mean TTFT (ms)  ->  ttft_ms          case, blanks and marks do not count, and a mean is a mean
     max_concurrency                     ->  concurrency
-    osl, output_len                     ->  osl where the time per token is a tpot, else output_tokens
+    osl, output_len                     ->  osl with a tpot and no offered rate, else output_tokens
     curve_id                            ->  likewise: curve_id, or curve
 
 A column that has its own name keeps it, and none is renamed where another has that name already.
@@ -16,8 +16,16 @@ from headrace.infra.load_tests.csv_table import CsvRow, CsvTable
 
 _TIMES: Mapping[str, tuple[str, ...]] = {
     "ttft": ("mean_ttft", "avg_ttft", "time_to_first_token"),
-    "tpot": ("mean_tpot", "avg_tpot", "time_per_output_token"),
-    "e2e": ("mean_e2e", "avg_e2e", "mean_e2el", "e2e_latency", "mean_e2e_latency", "end_to_end_latency"),
+    "tpot": ("mean_tpot", "avg_tpot", "time_per_output_token", "inter_token_latency", "avg_inter_token_latency"),
+    "e2e": (
+        "mean_e2e",
+        "avg_e2e",
+        "mean_e2el",
+        "e2e_latency",
+        "mean_e2e_latency",
+        "end_to_end_latency",
+        "request_latency",
+    ),
 }
 _LENGTHS = ("osl", "output_tokens", "output_len", "output_length", "output_sequence_length")
 _OTHERS: Mapping[str, tuple[str, ...]] = {
@@ -25,12 +33,13 @@ _OTHERS: Mapping[str, tuple[str, ...]] = {
     "offered_rps": ("request_rate",),
     "completed_rps": ("request_throughput",),
 }
+_OFFERED = frozenset({"offered_rps", *_OTHERS["offered_rps"]})
 
 
 def named(table: CsvTable) -> CsvTable:
     """Give the table with its columns under the forms' names, as far as they are known."""
     plain = _each_once(table.columns, [_plain(column) for column in table.columns])
-    lengths = "osl" if _has_tpot(plain) else "output_tokens"
+    lengths = "osl" if _has_tpot(plain) and not _OFFERED.intersection(plain) else "output_tokens"
     known = dict.fromkeys(_LENGTHS, lengths)
     known |= {old: new for new, olds in _OTHERS.items() for old in olds}
     known |= {f"{old}_{u}": f"{new}_{u}" for new, olds in _TIMES.items() for old in olds for u in ("ms", "s")}

@@ -3,7 +3,7 @@
     plain            offered_rps and completed_rps (open loop), or concurrency (closed loop; completed_rps may be given)
                      output_tokens
                      ttft_ms or ttft_s
-                     tbot_ms, tbot_s, e2e_ms or e2e_s
+                     tbot_ms, tbot_s, e2e_ms or e2e_s; or tpot_ms, tpot_s, with offered_rps
                      optional: curve (several in one file), hardware, model, configuration
     inference-perf   requested_rps, completed_rps, output_mean, ttft_mean_ms, e2e_mean_ms
                      optional: variant, hardware, model
@@ -15,8 +15,9 @@
 Case, blanks and marks in a column's name do not count, and some other names are known (max_concurrency, mean_ttft_ms,
 output_len ...). A row in which a load, a length or a time is empty or `nan` is left out, and told. Times are means; e2e
 is the whole request, ttft its first token. Other columns are passed over. A plain file may hold rows of both loops: a
-row with a concurrency leaves offered_rps empty. `tpot_ms` of the inference-perf form is not used: it is half the time
-per token. In the silicon form e2e = ttft + (osl - 1) x tpot, as its source defines it.
+row with a concurrency leaves offered_rps empty, or `inf`, as `vllm bench serve` writes it (whose mean length, if it is
+not told, is total_output_tokens / completed). `tpot_ms` of the inference-perf form is not used: it is half the time per
+token. Elsewhere e2e = ttft + (output tokens - 1) x tpot, as tools that call it so define it.
 """
 
 import difflib
@@ -32,6 +33,8 @@ from headrace.solver.core.profile.load_test import LoadStage, LoadTest, ProfileL
 SECONDS = {"ms": 1e-3, "s": 1.0}
 NOTHING = frozenset({"", "nan", "na", "n/a", "null", "none", "-"})
 """What stands for a value that was not measured."""
+UNLIMITED = frozenset({"inf", "infinity"})
+"""The request rate of a closed loop, for tools that always state one."""
 UNKNOWN = "unknown"
 
 
@@ -49,6 +52,10 @@ class _Cells:
 
     def has(self, column: str) -> bool:
         return bool(self.text(column))
+
+    def kept(self, load: str) -> bool:
+        """Say whether this load is the one that the stage kept."""
+        return self.has(load) and self.text(load).lower() not in NOTHING | UNLIMITED
 
     def number(self, column: str) -> float:
         cell = self.text(column)
@@ -138,7 +145,7 @@ def _unlike_labels(name: str, tests: Sequence[LoadTest]) -> None:
 def _form_of(columns: Sequence[str]) -> "_Form":
     if "ttft_mean_ms" in columns:
         return _PERF
-    return _SILICON if any(f"tpot_{unit}" in columns for unit in SECONDS) else _PLAIN
+    return _SILICON if any(f"tpot_{unit}" in columns for unit in SECONDS) and "offered_rps" not in columns else _PLAIN
 
 
 def _columns(columns: Sequence[str], *, plain: bool) -> list[str]:
@@ -149,7 +156,8 @@ def _columns(columns: Sequence[str], *, plain: bool) -> list[str]:
 
     if not plain:
         return [problem for problem in (one_of("ttft_ms", "ttft_s"),) if problem is not None]
-    times = [f"{name}_{unit}" for name in ("e2e", "tbot") for unit in SECONDS]
+    names = ("e2e", "tbot", "tpot") if "offered_rps" in columns else ("e2e", "tbot")
+    times = [f"{name}_{unit}" for name in names for unit in SECONDS]
     wanted = [one_of("offered_rps", "concurrency"), one_of("ttft_ms", "ttft_s"), one_of(*times)]
     if "offered_rps" in columns:
         wanted.append(one_of("completed_rps"))
@@ -167,14 +175,16 @@ def _identifier(text: str) -> str:
 
 def _plain_stage(cells: _Cells, problems: list[str]) -> LoadStage | None:
     tokens = cells.number("output_tokens")
-    ttft, other = cells.seconds("ttft"), cells.seconds("e2e", "tbot")
-    if cells.has("offered_rps") == cells.has("concurrency"):
+    ttft, other = cells.seconds("ttft"), cells.seconds("e2e", "tbot", "tpot")
+    is_open = cells.kept("offered_rps")
+    if is_open == cells.kept("concurrency"):
         problems.append(f"{cells.place}: offered_rps or concurrency, one of them")
     cells.missing += [name for name, cell in (("ttft", ttft), ("e2e or tbot", other)) if cell is None]
     if ttft is None or other is None or problems:
         return None
-    e2e_s = other[1] if other[0] == "e2e" else ttft[1] + tokens * other[1]
-    if cells.has("offered_rps"):
+    # A time between tokens is of all of them here, a time per output token of all but the first.
+    e2e_s = other[1] if other[0] == "e2e" else ttft[1] + (tokens - (other[0] == "tpot")) * other[1]
+    if is_open:
         completed, offered = cells.number("completed_rps"), cells.number("offered_rps")
         return LoadStage(offered, completed, tokens, ttft[1], e2e_s, None, cells.place)
     stage = closed_loop(cells.number("concurrency"), tokens, ttft[1], e2e_s, cells.place)
