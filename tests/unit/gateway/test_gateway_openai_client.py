@@ -207,10 +207,10 @@ def test_an_engine_that_dies_inside_an_event_cuts_the_stream_and_nothing_is_made
     async def test() -> None:
         async with rig({"e1": faulty(Fault.CLOSE_MID_EVENT)}) as r, aiohttp.ClientSession() as client:
             body = {"model": MODEL, "messages": say(), "stream": True}
-            response = await client.post(f"{r.url}/v1/chat/completions", json=body)
             parts: list[bytes] = []
-            with pytest.raises(aiohttp.ClientPayloadError):
-                await _read_into(parts, response)
+            async with client.post(f"{r.url}/v1/chat/completions", json=body) as response:
+                with pytest.raises(aiohttp.ClientPayloadError):
+                    await _read_into(parts, response)
             received = b"".join(parts)
             assert received.count(b"word") == 3
             assert b"error" not in received
