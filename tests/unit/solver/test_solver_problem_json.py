@@ -158,6 +158,26 @@ def test_a_number_that_overflows_is_refused() -> None:
     assert problems_of(document(settings={"leader_election": 3}))[0] == "settings.leader_election is 3; a bool"
 
 
+@pytest.mark.parametrize("digits", [20, 400, 5_000])
+def test_an_integer_beyond_all_floats_is_told_like_any_other_number(digits: int) -> None:
+    plain = document()
+    plain["engines"][0]["ready_replicas"] = 10 ** (digits - 1)
+    plain["demand"][0].update(demand_rps=10 ** (digits - 1), tier=10 ** (digits - 1))
+    found = problems_of(plain)
+    assert [problem.split(" is ")[0] for problem in found] == [
+        "engines[0].ready_replicas",
+        "demand[0].tier",
+        "demand[0].demand_rps",
+    ]
+
+
+def test_a_model_that_no_engine_serves_is_told_once_however_many_ask_for_it() -> None:
+    plain = document()
+    plain["demand"] = [{**plain["demand"][0], "cluster": f"c{i}", "model": "nobodys"} for i in range(3)]
+    plain.pop("previous", None)
+    assert problems_of(plain) == ("demand asks for 'nobodys', which no engine serves",)
+
+
 def test_a_policy_is_found_by_its_file_name() -> None:
     assert policy_names() == (
         "capacity_weighted",

@@ -149,9 +149,10 @@ class Reader:
         return _MISSING
 
     def _within(self, name: str, value: float, low: float, high: float) -> float:
-        if not (math.isfinite(value) and low <= value <= high):
+        # An integer beyond all floats is not asked whether it is finite: that raises.
+        if not (low <= value <= high and math.isfinite(value)):
             allowed = f"at least {low:g}" if math.isinf(high) else f"{low:g} to {high:g}"
-            self.note(name, f"is {value}; a finite number, {allowed}")
+            self.note(name, f"is {_shown(value)}; a finite number, {allowed}")
             return max(low, 0.0)
         return value
 
@@ -173,4 +174,7 @@ _MISSING = object()
 
 
 def _shown(value: object) -> str:
+    # Python refuses to write an integer of more than some thousand digits.
+    if isinstance(value, int) and value.bit_length() > 64 * 8:
+        return "an integer beyond all measure"
     return "missing" if value is None else repr(value)[:60]

@@ -82,10 +82,11 @@ def parse_problem(
     settings = with_settings(base or SolverSettings(), root.nested("settings").items(), "settings", problems)
     weights = dict(_weights(reader, engines) for reader in root.nested_list("previous"))
     served = {model for engine in engines.values() for model in engine.models}
-    for route in rows if _named_whole(problems, "engines", "models") else ():
-        if route.model and route.model not in served:
-            near = get_close_matches(route.model, sorted(served), n=1)
-            root.note("demand", f"asks for {route.model!r}, which no engine serves{_hint(near)}")
+    asked = dict.fromkeys(route.model for route in rows) if _named_whole(problems, "engines", "models") else {}
+    for model in asked:
+        if model and model not in served:
+            near = get_close_matches(model, sorted(served), n=1)
+            root.note("demand", f"asks for {model!r}, which no engine serves{_hint(near)}")
     if problems:
         raise InvalidInputError(name, tuple(problems))
     problem = Problem(tuple(rows.values()), tuple(engines.values()), dict(links.values()), profiles)
