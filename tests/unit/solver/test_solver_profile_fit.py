@@ -165,6 +165,26 @@ def test_a_fit_refuses_what_it_cannot_use_and_says_all_of_it() -> None:
     )
 
 
+def test_a_fit_refuses_what_no_fleet_would_take() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        fit_profile(
+            LABELS,
+            [
+                open_stage(1e300, 1e300, 1e300, 1e300),
+                open_stage(1.0, 1e-300, 0.1, 0.2),
+                LoadStage(1.0, 1.0, 1e-9, 0.1, 1000.1),
+            ],
+        )
+    assert caught.value.problems == (
+        "stages[0]: completed_rps is 1e+300; 1e-12 to 1e+09",
+        "stages[0]: offered_rps is 1e+300; 1e-12 to 1e+09",
+        "stages[0]: ttft_s is 1e+300; 1e-12 to 1e+06",
+        "stages[0]: e2e_s is 1e+300; 1e-12 to 1e+06",
+        "stages[1]: completed_rps is 1e-300; 1e-12 to 1e+09",
+        "stages[2]: (e2e_s - ttft_s) / output_tokens is 1e+12; at most 1e+06",
+    )
+
+
 def test_a_test_with_fewer_than_two_rates_below_saturation_is_refused_and_no_other_with_it() -> None:
     bad = LoadTest(LABELS, (open_stage(10, 10, 0.1, 0.5), open_stage(100, 50, 3.0, 9.0)), "pool")
     good = LoadTest(LABELS, batch_engine(1, 10, 90), "pool")

@@ -11,7 +11,20 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from headrace.schemas.check_fleet import MAX_RPS, MAX_SECONDS
+
 MAX_STAGES = 100_000
+MOST = {
+    "offered_rps": MAX_RPS,
+    "completed_rps": MAX_RPS,
+    "concurrency": MAX_RPS,
+    "output_tokens": MAX_RPS,
+    "ttft_s": MAX_SECONDS,
+    "e2e_s": MAX_SECONDS,
+}
+"""What a fleet takes of a profile."""
+LEAST = 1e-12
+"""Far below anything that is measured, and far above where digits end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +84,24 @@ def _problems(place: str, stage: LoadStage) -> Iterator[str]:
     if (stage.offered_rps is None) == (stage.concurrency is None):
         yield f"{place}: offered_rps or concurrency, one of them"
     given = ["offered_rps", "concurrency", "output_tokens", "ttft_s", "e2e_s"]
-    wrong = [name for name in given if not _sound(getattr(stage, name))]
+    wrong = [name for name in given if not _sound(stage, name)]
     # The rate of a closed loop follows from the others: what is wrong with them is said once.
-    if not _sound(stage.completed_rps) and not (stage.concurrency is not None and wrong):
+    if not _sound(stage, "completed_rps") and not (stage.concurrency is not None and wrong):
         wrong.insert(0, "completed_rps")
     for name in wrong:
-        yield f"{place}: {name} is {getattr(stage, name)}; a finite number above 0"
-    if not wrong and stage.e2e_s < stage.ttft_s:
+        value = getattr(stage, name)
+        allowed = "a finite number above 0"
+        if 0.0 < value < math.inf:
+            allowed = f"{LEAST:g} to {MOST[name]:g}"
+        yield f"{place}: {name} is {value}; {allowed}"
+    if wrong:
+        return
+    if stage.e2e_s < stage.ttft_s:
         yield f"{place}: e2e_s is {stage.e2e_s}, below its ttft_s {stage.ttft_s}"
+    elif not stage.tbot_s <= MAX_SECONDS:
+        yield f"{place}: (e2e_s - ttft_s) / output_tokens is {stage.tbot_s:g}; at most {MAX_SECONDS:g}"
 
 
-def _sound(value: float | None) -> bool:
-    return value is None or (math.isfinite(value) and value > 0)
+def _sound(stage: LoadStage, name: str) -> bool:
+    value: float | None = getattr(stage, name)
+    return value is None or (value >= LEAST and value <= MOST[name])
