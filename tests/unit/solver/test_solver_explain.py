@@ -10,6 +10,7 @@ from headrace.solver.core.problem import Exclusion, Problem
 from headrace.solver.core.program.score import score
 from headrace.solver.core.tick import Tick, TickStamp, hold_tick, solve_tick
 from headrace.solver.core.why.explain import explain
+from headrace.solver.core.why.explain_words import dearer
 from headrace.solver.core.why.explanation import PriceTerms
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
@@ -89,6 +90,21 @@ def test_rejected_ways_come_with_their_break_even() -> None:
     unused = explain(tick, "a", "e4")
     assert unused.sentences[0].startswith("a for m (default) sends e4 nothing: a first request would cost 20.0 ms")
     assert unused.sentences[0].endswith("= 120 ms, 18 ms too dear.")
+
+
+@pytest.mark.parametrize(
+    ("gap_ms", "said", "in_whole_ms"),
+    [
+        (18.04, "18.0 ms too dear", "18 ms too dear"),
+        (0.0, "just as dear", "just as dear"),
+        (-1e-9, "just as dear", "just as dear"),
+        (0.3, "0.3 ms too dear", "just as dear"),
+        (-497.2, "497.2 ms cheaper", "497 ms cheaper"),
+    ],
+)
+def test_a_gap_is_never_told_as_less_than_nothing(gap_ms: float, said: str, in_whole_ms: str) -> None:
+    assert dearer(gap_ms) == said
+    assert dearer(gap_ms, digits=0) == in_whole_ms
 
 
 def weight(p: Problem, engine_id: str) -> int:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from headrace.infra.weight_why.report import WeightReport
 from headrace.schemas.weights import PPM
+from headrace.solver.core.why.explain_words import dearer
 
 WIDTH = 12
 MAX_TOLD = 8
@@ -67,7 +68,7 @@ def _again(report: WeightReport) -> str:
 
 def _way(engine_ids: tuple[str, ...], site: str, gap_ms: float) -> str:
     more = f" and {len(engine_ids) - 1} more" if len(engine_ids) > 1 else ""
-    return f"{', '.join(engine_ids[:1])}{more} in {site}: {gap_ms:.1f} ms too dear"
+    return f"{', '.join(engine_ids[:1])}{more} in {site}: {dearer(gap_ms)}"
 
 
 def _percent(ppm: int) -> str:

@@ -60,7 +60,9 @@ function terms(answer) {
 
 function alternative(each) {
   const more = each.engine_ids.length > 1 ? ` and ${each.engine_ids.length - 1} more` : "";
-  return `${each.engine_ids[0]}${more} in ${each.site}: ${ms(each.gap_ms)} too dear`;
+  // What rounds to nothing is a tie; below it is what a pin, or weights that stand, keep from being used.
+  const dearer = Math.abs(each.gap_ms) < 0.05 ? "just as dear" : `${ms(Math.abs(each.gap_ms))} ${each.gap_ms > 0 ? "too dear" : "cheaper"}`;
+  return `${each.engine_ids[0]}${more} in ${each.site}: ${dearer}`;
 }
 
 function steps(history) {

@@ -53,7 +53,7 @@ def _price(e: Explanation, work: float) -> str:
     if beyond:
         sum_ = f"{sum_}, and a queue that grows: it is sent {e.utilisation * 100:.0f} % of what it can serve"
     if e.weight_ppm == 0:
-        against = "" if e.route_marginal_ms is None else f", {t.marginal_ms - e.route_marginal_ms:.0f} ms too dear"
+        against = "" if e.route_marginal_ms is None else f", {dearer(t.marginal_ms - e.route_marginal_ms, digits=0)}"
         return f"{where} sends {e.engine_id} nothing: a first request{_of(work)} would cost {sum_}{against}."
     flow = flow_words(e.weight_ppm, e.demand_rps, e.shed_ratio)
     return f"{where} sends {e.engine_id} {flow}: one more request{_of(work)} costs {sum_}."
@@ -86,7 +86,15 @@ def _rejected(e: Explanation) -> str:
 def _way(a: Alternative) -> str:
     first, *rest = a.engine_ids
     more = f" and {len(rest)} more" if rest else ""
-    return f"{first}{more} in {a.site}, {a.gap_ms:.1f} ms too dear"
+    return f"{first}{more} in {a.site}, {dearer(a.gap_ms)}"
+
+
+def dearer(gap_ms: float, digits: int = 1) -> str:
+    """Say a gap to what is used; below it is what a pin, or the weights that stand, keep from being used."""
+    size = f"{abs(gap_ms):.{digits}f}"
+    if float(size) == 0.0:
+        return "just as dear"
+    return f"{size} ms {'too dear' if gap_ms > 0.0 else 'cheaper'}"
 
 
 def _help(e: Explanation, asked: Asked) -> str:
