@@ -75,12 +75,12 @@ def test_the_price_of_a_long_request_is_told_for_a_request_and_adds_up() -> None
     assert "one more request costs 2.0 ms network" in short.sentences[0]
 
 
-def test_one_more_replica_says_of_which_class_it_would_serve_how_much() -> None:
+def test_one_more_replica_says_how_much_work_it_would_serve_of_what_is_shed() -> None:
     tick = tick_of(problem([batch(2.0, tier=1), row("a", 12.0)], [engine("e1", capacity=10.0)]))
     found = explain(tick, "a", "e1", request_class="default")
     # It is short of 2 of the important tier, and of 2 of work 4: ten more units of work serve them all.
-    assert found.replica_worth_rps == pytest.approx(4.0)
-    assert "serve 2.0 RPS (default) and 2.0 RPS (batch) of what is shed" in found.sentences[2]
+    assert found.replica_worth_rps == pytest.approx(10.0)
+    assert "serve 10.0 RPS of work 1 more of what is shed" in found.sentences[2]
     assert "e1 is full at 10.0 RPS of work 1" in found.sentences[2]
 
 

@@ -22,6 +22,7 @@ from headrace.solver.core.why.explain_words import Asked, three_sentences
 from headrace.solver.core.why.explanation import Explanation
 from headrace.solver.core.why.price_terms import (
     binding_constraints,
+    plain,
     price_interval,
     price_terms,
     rejected_alternatives,
@@ -87,19 +88,17 @@ def _explain(tick: Tick, row: int, engine: int) -> Explanation:
         replica_worth_ms_rps=None,
         shed_ratio=record.shed_ratio,
     )
-    would_serve: dict[str, float] = {}
     if pair is not None:
         group = int(layout.engine_group[engine])
-        would_serve = replica_worth_rps(layout, plan, engine)
         explanation = replace(
             explanation,
             terms=price_terms(layout, plan, settings, curves, (pair, engine)),
             utilisation=float(plan.load[group] / layout.group_capacity[group]),
             replica_worth_ms_rps=replica_worth(layout, plan, curves, engine),
-            replica_worth_rps=sum(would_serve.values()),
+            replica_worth_rps=replica_worth_rps(layout, plan, engine),
             price_interval_ms=price_interval(layout, plan, curves, (pair, engine)),
         )
-    asked = Asked(float(layout.requests(layout.demand).sum()), layout.rows[row].work, would_serve)
+    asked = Asked(float(layout.requests(layout.demand).sum()), layout.rows[row].work, plain(layout))
     return replace(explanation, sentences=three_sentences(explanation, asked))
 
 

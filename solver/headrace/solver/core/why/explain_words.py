@@ -1,6 +1,5 @@
 """An explanation in three plain sentences: the price, what was rejected, what binds and what would help."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.solver.core.why.explanation import Alternative, Explanation
@@ -18,13 +17,12 @@ class Asked:
     Attributes:
         total_rps: the demand of all routes.
         work: of one of the route's requests.
-        would_serve: of what is shed, what one more replica would serve, RPS by class; without a name where no class
-            is of other work than 1.
+        plain: whether every request is of work 1, so that nobody need be told of work.
     """
 
     total_rps: float
     work: float
-    would_serve: Mapping[str, float]
+    plain: bool
 
 
 def three_sentences(e: Explanation, asked: Asked) -> tuple[str, str, str]:
@@ -109,7 +107,6 @@ def _help(e: Explanation, asked: Asked) -> str:
     each = e.replica_worth_ms_rps / asked.total_rps
     gain = f"one more replica of {e.engine_id} would take up to {each:.1f} ms off the mean of {asked.total_rps:.0f} RPS"
     if e.replica_worth_rps:
-        classes = asked.would_serve.items()
-        served = " and ".join(f"{rps:.1f} RPS ({name})".removesuffix(" ()") for name, rps in classes)
-        gain = f"{gain} and serve {served} of what is shed"
+        served = f"{e.replica_worth_rps:.1f} RPS{'' if asked.plain else ' of work 1'}"
+        gain = f"{gain} and serve {served} more of what is shed"
     return f"{bound}; {gain}."

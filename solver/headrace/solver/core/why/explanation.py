@@ -45,7 +45,8 @@ class Explanation:
         others_excluded: the route's other excluded engines.
         replica_worth_ms_rps: what one more replica of it would take off the objective, ms x RPS; None where unknown.
         sentences: the same in three plain sentences.
-        replica_worth_rps: how much of what is shed one more replica would serve, at least; None where unknown.
+        replica_worth_rps: how much of what is shed one more replica would serve, at least, RPS of work 1; None where
+            unknown, and where a pin may be what refuses it.
         price_interval_ms: what the engine's price may be at its load: the slopes on both sides of it, the same two but
             at a corner of its curve; without an upper end where it is full. None where the weights stand as they are.
         shed_ratio: the share of the route's demand that is shed.

@@ -17,6 +17,7 @@ from headrace.solver.core.program.layout import Floats, Layout
 from headrace.solver.core.program.pins import ROOM, pins_of
 from headrace.solver.core.program.plan import Curves, Plan
 from headrace.solver.core.program.predictions import FULL
+from headrace.solver.core.program.program import parts_of
 from headrace.solver.core.why.explanation import Alternative, PriceTerms
 from headrace.solver.settings import SolverSettings
 
@@ -153,24 +154,21 @@ def replica_worth(layout: Layout, plan: Plan, curves: Curves, engine: int) -> fl
     return per_rps * spec.capacity_rps_per_replica * spec.factor
 
 
-def replica_worth_rps(layout: Layout, plan: Plan, engine: int) -> dict[str, float]:
-    """Give how much of what routes to an engine's pool shed one more replica of it would serve, RPS by class, at least.
+def replica_worth_rps(layout: Layout, plan: Plan, engine: int) -> float | None:
+    """Give how much of what routes to an engine's pool shed one more replica of it would let serve, work/s, at least.
 
-    The most important tiers first, and of one tier those of the most work: fewer requests than by any other order.
+    In work it is a promise: who is served for it may be others, of a higher tier, who reach it by a chain of moves, and
+    in requests that may be few. None where a pin is in the pool's part: one may be what refuses them, room or not.
     """
-    rows = np.unique(layout.pair_row[layout.pair_pool == layout.engine_pool[engine]])
+    pool = int(layout.engine_pool[engine])
+    pins = pins_of(layout)
+    if pins:
+        part = next((part for part in parts_of(layout) if pool in part.pools), None)
+        if part is not None and bool(np.isin(pins.pair, part.pairs).any()):
+            return None
+    rows = np.unique(layout.pair_row[layout.pair_pool == pool])
     spec = layout.engines[engine]
-    room = spec.capacity_rps_per_replica * spec.factor
-    if plain(layout):
-        return {"": min(room, float(plan.shed[rows].sum()))}
-    served: dict[str, float] = {}
-    short = [(layout.rows[i].tier, -layout.rows[i].work, i) for i in map(int, rows)]
-    for _, _, i in sorted(short):
-        taken, row = min(room, float(plan.shed[i])), layout.rows[i]
-        if taken > 0.0:
-            served[row.route.request_class] = served.get(row.route.request_class, 0.0) + taken / row.work
-        room -= taken
-    return served
+    return min(spec.capacity_rps_per_replica * spec.factor, float(plan.shed[rows].sum()))
 
 
 def plain(layout: Layout) -> bool:
