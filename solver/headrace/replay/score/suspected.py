@@ -10,8 +10,10 @@ engines are left out here.
 """
 
 import math
-from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,18 +26,39 @@ from headrace.dataplane.settings import GuardSettings
 from headrace.replay.score.latency_mass import Floats
 from headrace.replay.score.placement import Placement
 from headrace.schemas.weights import PPM
+from headrace.solver.core.program.layout import sums
 
 Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
 _Key = tuple[str, int]
+_THE_REST = ""
+"""Stands for the engines of a route that nobody suspects; of those only the sum of the weights is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Evidence:
-    """What some requests of a data plane at an engine add to its score, once they have ended."""
+    """What requests of data planes at engines add to their scores, once they have ended: (N,), oldest first."""
 
-    ended_ms: float
-    key: _Key
-    added: float
+    ended_ms: Floats
+    cluster: Ints
+    engine: Ints
+    added: Floats
+
+    def of(self, which: Bools) -> "_Evidence":
+        """Give those."""
+        return _Evidence(self.ended_ms[which], self.cluster[which], self.engine[which], self.added[which])
+
+    def then(self, later: "_Evidence") -> "_Evidence":
+        """Give these and, behind them, later ones."""
+        return _Evidence(
+            np.concatenate((self.ended_ms, later.ended_ms)),
+            np.concatenate((self.cluster, later.cluster)),
+            np.concatenate((self.engine, later.engine)),
+            np.concatenate((self.added, later.added)),
+        )
+
+
+_NONE = _Evidence(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,43 +87,65 @@ class Suspected:
         self._slack, self._bound = math.log(rules.ttft_factor), math.log(rules.ttft_clip)
         self._threshold = FirstTokenCusum(rules.ttft_factor, rules.ttft_clip, rules.ttft_requests).threshold
         self._now_ms = 0.0
-        self._scores: dict[_Key, float] = {}
+        self._clusters: dict[str, int] = {}
+        self._scores: Floats = np.zeros((0, 0))
         self._ejections: dict[_Key, Ejection] = {}
-        self._under_way: deque[_Evidence] = deque()
+        self._until_ms: Ints = np.zeros((0, 0), dtype=np.int64)
+        self._under_way = _NONE
 
     def left_out(self, placement: Placement) -> Bools:
         """Say which pairs of route and engine are left out now, (P,)."""
-        out = np.zeros(len(placement.engine), dtype=np.bool_)
-        lasting = {key: each for key, each in self._ejections.items() if each.lasts(round(self._now_ms))}
-        if not lasting:
-            return out
-        engines, shares = placement.engine.tolist(), placement.share.tolist()
-        pairs_of: dict[int, list[int]] = {}
-        for pair, route in enumerate(placement.route.tolist()):
-            pairs_of.setdefault(route, []).append(pair)
-        for route, pairs in pairs_of.items():
-            cluster = placement.routes[route].cluster
-            suspects = [lasting[cluster, engines[p]] for p in pairs if (cluster, engines[p]) in lasting]
-            if suspects:
-                ppm = {str(engines[p]): round(PPM * shares[p]) for p in pairs}
-                ejected = within_share(suspects, ppm, self._settings.ejected_max)
-                if not panics(ppm, (), ejected, self._settings.panic_above):
-                    out[[p for p in pairs if str(engines[p]) in ejected]] = True
+        cluster = self._clusters_of(placement)
+        suspected = (self._until_ms[cluster, placement.engine] > round(self._now_ms)) & (placement.share > 0.0)
+        if not suspected.any():
+            return suspected
+        ppm = np.rint(PPM * placement.share).astype(np.int64)
+        whole, out_of_it = (sums(placement.route, each, len(placement.routes)) for each in (ppm, ppm * suspected))
+        all_may_go = out_of_it <= np.floor(self._settings.ejected_max * whole)
+        panic = out_of_it > self._settings.panic_above * whole
+        out = suspected & (ppm > 0) & (all_may_go & ~panic)[placement.route]
+        rest = np.flatnonzero(suspected & ~all_may_go[placement.route])
+        columns = placement.route[rest].tolist(), placement.engine[rest].tolist(), ppm[rest].tolist()
+        found: list[tuple[int, int, int]] = list(zip(*columns, strict=True))
+        some: list[bool] = []
+        for route, suspects in groupby(found, key=lambda each: each[0]):
+            some += self._some(placement.routes[route].cluster, [each[1:] for each in suspects], int(whole[route]))
+        out[rest] = some
         return out
+
+    def _some(self, cluster: str, suspects: Sequence[tuple[int, int]], whole: int) -> list[bool]:
+        """Say which of a route's suspects (engine, PPM) are left out, where it cannot do without all of them."""
+        ejections = [self._ejections[cluster, engine] for engine, _ in suspects]
+        weights = {each.engine_id: ppm for each, (_, ppm) in zip(ejections, suspects, strict=True)}
+        weights[_THE_REST] = whole - sum(weights.values())
+        ejected = within_share(ejections, weights, self._settings.ejected_max)
+        if panics(weights, (), ejected, self._settings.panic_above):
+            return [False] * len(ejections)
+        return [each.engine_id in ejected for each in ejections]
 
     def learn(self, placement: Placement, requests: Floats, met: Met, seconds: float) -> None:
         """Take what a tick's requests of each pair met, (P,) of them."""
         evidence = met.waits * self._evidence(met.unqueued_s + met.wait_s / np.maximum(met.waits, 1e-12), placement)
         evidence += (1.0 - met.waits) * self._evidence(met.unqueued_s, placement)
-        late = (requests > 0.0) & (evidence > 0.0)
-        if late.any() or self._scores:
-            for pair in np.flatnonzero((requests > 0.0) & np.isfinite(evidence)).tolist():
-                key = placement.routes[int(placement.route[pair])].cluster, int(placement.engine[pair])
-                if late[pair] or key in self._scores:
-                    ended_ms = self._now_ms + 1000.0 * (seconds + float(met.whole_s[pair]))
-                    self._under_way.append(_Evidence(ended_ms, key, float(requests[pair] * evidence[pair])))
+        cluster, engine = self._clusters_of(placement), placement.engine
+        counts = (requests > 0.0) & np.isfinite(evidence)
+        counts &= (evidence > 0.0) | (self._scores[cluster, engine] > 0.0)
+        if counts.any():
+            ended_ms = self._now_ms + 1000.0 * (seconds + met.whole_s[counts])
+            added = requests[counts] * evidence[counts]
+            self._under_way = self._under_way.then(_Evidence(ended_ms, cluster[counts], engine[counts], added))
         self._now_ms += 1000.0 * seconds
         self._judge()
+
+    def _clusters_of(self, placement: Placement) -> Ints:
+        """Give the number of the data plane of each pair, (P,), and room for the scores of all."""
+        known = self._clusters
+        of_route = [known.setdefault(route.cluster, len(known)) for route in placement.routes]
+        engines = max(self._scores.shape[1], int(placement.engine.max(initial=-1)) + 1)
+        if self._scores.shape != (len(known), engines):
+            size = len(known), engines
+            self._scores, self._until_ms = _grown(self._scores, size), _grown(self._until_ms, size)
+        return np.array(of_route, dtype=np.int64)[placement.route]
 
     def _evidence(self, ttft_s: Floats, placement: Placement) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -109,23 +154,43 @@ class Suspected:
         return found
 
     def _judge(self) -> None:
-        waiting = deque[_Evidence]()
-        for each in self._under_way:
-            if each.ended_ms <= self._now_ms:
-                self._count(each)
-            else:
-                waiting.append(each)
-        self._under_way = waiting
-
-    def _count(self, evidence: _Evidence) -> None:
-        key, now_ms = evidence.key, round(self._now_ms)
-        before = self._ejections.get(key)
-        if before is not None and before.lasts(now_ms):
+        """Count what has ended: of each data plane and engine one after the other, of all of them at once."""
+        ended = self._under_way.ended_ms <= self._now_ms
+        if not ended.any():
             return
-        score = self._scores.pop(key, 0.0) + evidence.added
-        if score >= self._threshold:
-            cluster, engine = key
-            seed = f"{cluster}|scored"
-            self._ejections[key] = eject(str(engine), Cause.SLOW_FIRST_TOKEN, before, now_ms, self._settings, seed)
-        elif score > 0.0:
-            self._scores[key] = score
+        due, self._under_way = self._under_way.of(ended), self._under_way.of(~ended)
+        now_ms = round(self._now_ms)
+        names = list(self._clusters)
+        turn = _occurrence(due.cluster * self._scores.shape[1] + due.engine)
+        for each in range(int(turn.max()) + 1):
+            now = due.of(turn == each)
+            now = now.of(self._until_ms[now.cluster, now.engine] <= now_ms)
+            score = np.maximum(self._scores[now.cluster, now.engine] + now.added, 0.0)
+            alarmed = score >= self._threshold
+            self._scores[now.cluster, now.engine] = np.where(alarmed, 0.0, score)
+            for cluster, engine in zip(now.cluster[alarmed].tolist(), now.engine[alarmed].tolist(), strict=True):
+                self._until_ms[cluster, engine] = self._eject((names[int(cluster)], int(engine)), now_ms)
+
+    def _eject(self, key: _Key, now_ms: int) -> int:
+        cluster, engine = key
+        before, seed = self._ejections.get(key), f"{cluster}|scored"
+        found = eject(str(engine), Cause.SLOW_FIRST_TOKEN, before, now_ms, self._settings, seed)
+        self._ejections[key] = found
+        return found.until_ms
+
+
+def _grown(values: npt.NDArray[Any], size: tuple[int, int]) -> npt.NDArray[Any]:
+    """Give values with 0 where nothing was."""
+    grown = np.zeros(size, dtype=values.dtype)
+    grown[: values.shape[0], : values.shape[1]] = values
+    return grown
+
+
+def _occurrence(keys: Ints) -> Ints:
+    """Give how often each key has come before, (N,)."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    begins = np.searchsorted(ordered, ordered)
+    before = np.empty(len(keys), dtype=np.int64)
+    before[order] = np.arange(len(keys)) - begins
+    return before
