@@ -81,6 +81,8 @@ class Filled:
 def filled(table: Filling, content_s: Floats, seconds: float, scale: Floats, noise_s: Floats) -> Filled:
     """Give engines after a step of `seconds` into which `content_s` came, with what was inside before.
 
+    Tables are read many times as fast where neighbours are about as full, so engines should come in that order.
+
     Args:
         table: their profile's.
         content_s: requests / capacity.
@@ -92,8 +94,17 @@ def filled(table: Filling, content_s: Floats, seconds: float, scale: Floats, noi
     points = _points(table, inside, scale, noise_s)
     load = _load(table, points, scale)
     read = [_WEIGHTS @ np.interp(load, table.load, values) for values in (table.ttft_s, table.tbot_s)]
+    return Filled(_WEIGHTS @ load, read[0], read[1], inside, *_waiting(table, points, scale))
+
+
+def queued(table: Filling, inside_s: Floats, scale: Floats, noise_s: Floats) -> tuple[Floats, Floats]:
+    """Give how much of what is inside waits, and how probable it is that somebody does, (E,), as `Filled` has them."""
+    return _waiting(table, _points(table, inside_s, scale, noise_s), scale)
+
+
+def _waiting(table: Filling, points: Floats, scale: Floats) -> tuple[Floats, Floats]:
     waiting = np.maximum(points - table.slots_s * scale, 0.0)
-    return Filled(_WEIGHTS @ load, read[0], read[1], inside, _WEIGHTS @ waiting, _WEIGHTS @ (waiting > 0.0))
+    return _WEIGHTS @ waiting, _WEIGHTS @ (waiting > 0.0)
 
 
 def _left(table: Filling, content_s: Floats, seconds: float, scale: Floats, noise_s: Floats) -> Floats:
@@ -121,8 +132,8 @@ def _rate(table: Filling, inside_s: Floats, scale: Floats, noise_s: Floats) -> F
 
 def _points(table: Filling, inside_s: Floats, scale: Floats, noise_s: Floats) -> Floats:
     """Give (5, E) equally standing numbers inside."""
-    load = np.interp(inside_s / scale, table.inside_s, table.load)
-    deviation = np.sqrt(np.interp(load, table.load, table.variance_s) * scale * noise_s)
+    # The variance is linear between the table's loads, and so between what they keep inside.
+    deviation = np.sqrt(np.interp(inside_s / scale, table.inside_s, table.variance_s) * scale * noise_s)
     points: Floats = np.maximum(inside_s + _NODES[:, None] * deviation, 0.0)
     return points
 

@@ -17,15 +17,16 @@ of when they came. An engine that is dead, silent beyond its time, or without re
 inside is lost: what is sent there all the same is refused.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from headrace.replay.score.filling import filled, filling_of
+from headrace.replay.score.filling import filled, filling_of, queued
 from headrace.replay.score.latency_mass import Floats
-from headrace.replay.score.lengths import answer_tokens, mean_work, stretch
+from headrace.replay.score.lengths import Answers
 from headrace.replay.score.slowness import Slowness
 from headrace.schemas.fleet import LatencyProfile
 from headrace.schemas.weights import Reason
@@ -93,18 +94,20 @@ def engines_of(
     count = int(numbers[-1])
     capacity, slow, length, inside = np.zeros(count), np.ones(count), np.zeros(count), np.full(count, np.nan)
     of_profile: dict[str, list[int]] = {}
-    work = mean_work(problem)
+    answers, told = Answers(problem, tokens), list[tuple[int, float, float, float, float]]()
     for number, engine in zip(numbers[:-1].tolist(), problem.engines, strict=True):
-        profile = problem.profiles.get(engine.profile_id)
-        if profile is None or is_gone(engine) or engine.engine_id in gone:
+        answer = answers.of(engine)
+        if answer is None or is_gone(engine) or engine.engine_id in gone:
             continue
-        slow[number] = slowness.of(engine.engine_id)
-        capacity[number] = engine.ready_replicas * engine.capacity_rps_per_replica / slow[number]
-        length[number] = each = answer_tokens(engine, profile, tokens, work)
-        capacity[number] /= stretch(profile, each)
-        if engine.throughput is not None:
-            inside[number] = (engine.throughput.running + engine.throughput.waiting) * engine.mix.mean
+        factor, (each, stretch), through = slowness.of(engine.engine_id), answer, engine.throughput
+        rps = engine.ready_replicas * engine.capacity_rps_per_replica / factor / stretch
+        held = math.nan if through is None else (through.running + through.waiting) * engine.mix.mean
+        told.append((number, rps, factor, each, held))
         of_profile.setdefault(engine.profile_id, []).append(number)
+    if told:
+        columns = np.array(told).T
+        at = columns[0].astype(np.int64)
+        capacity[at], slow[at], length[at], inside[at] = columns[1:]
     grouped = tuple((problem.profiles[p], np.array(e, dtype=np.int64)) for p, e in sorted(of_profile.items()))
     return Engines(capacity, inside, slow, length, grouped)
 
@@ -146,20 +149,21 @@ class FleetModel:
         coming = offered * seconds / capacity
         load, ttft, tbot = (np.zeros(engines.count) for _ in range(3))
         after, wait, waits, refused, idle_ttft = (np.zeros(engines.count) for _ in range(5))
-        for profile, numbers in engines.profiles:
+        for profile, unordered in engines.profiles:
+            numbers = _by_content(unordered, before + coming, coming)
             table = filling_of(profile)
             scale = slow[numbers] * table.stretches(engines.tokens[numbers])
             steady = table.steady(offered[numbers] / capacity[numbers]) * scale
             begun = np.where(np.isnan(before[numbers]), steady, before[numbers])
             room = (1.0 + self._queue_per_slot) * table.slots_s * scale
-            at_begin = filled(table, begun, 0.0, scale, noise[numbers])
+            waiting, waited = queued(table, begun, scale, noise[numbers])
             at_end = filled(table, begun + coming[numbers], seconds, scale, noise[numbers])
             load[numbers], ttft[numbers], tbot[numbers] = at_end.load, at_end.ttft_s, at_end.tbot_s
             refused[numbers] = np.maximum(at_end.inside_s - room, 0.0)
             after[numbers] = np.minimum(at_end.inside_s, room)
             most = self._queue_per_slot * table.slots_s * scale
-            wait[numbers] = (np.minimum(at_begin.waiting_s, most) + np.minimum(at_end.waiting_s, most)) / 2.0
-            waits[numbers] = (at_begin.waits + at_end.waits) / 2.0
+            wait[numbers] = (np.minimum(waiting, most) + np.minimum(at_end.waiting_s, most)) / 2.0
+            waits[numbers] = (waited + at_end.waits) / 2.0
             idle_ttft[numbers] = table.ttft_s[0]
         refused = np.where(alive, refused, coming)
         self._inside = np.where(alive, after * capacity, 0.0)
@@ -185,6 +189,13 @@ class FleetModel:
         known = np.full(engines.count, np.nan)
         known[: len(self._inside)] = self._inside
         return known
+
+
+def _by_content(numbers: Ints, content: Floats, otherwise: Floats) -> Ints:
+    """Give engines by how much they have to serve; by what comes where the rest is not known."""
+    each = content[numbers]
+    order = np.argsort(np.where(np.isnan(each), otherwise[numbers], each), kind="stable")
+    return numbers[order]
 
 
 def _beyond(profiles: Sequence[tuple[LatencyProfile, Ints]], load: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:

@@ -29,6 +29,21 @@ def answer_tokens(
     return next(told, profile.output_tokens)
 
 
-def stretch(profile: LatencyProfile, tokens: float) -> float:
-    """Give latency at the wall with answers of so many tokens, over that with the profile's own."""
-    return filling_of(profile).stretch(tokens)
+class Answers:
+    """Lengths of answers at one tick; many engines are alike in profile and models, and each kind is looked up once."""
+
+    def __init__(self, problem: Problem, tokens: Mapping[str, float]) -> None:
+        self._profiles, self._tokens, self._work = problem.profiles, tokens, mean_work(problem)
+        self._kinds: dict[tuple[str, tuple[str, ...]], tuple[float, float] | None] = {}
+
+    def of(self, engine: Engine) -> tuple[float, float] | None:
+        """Give the mean tokens of an engine's answers of work 1, and the stretch; None where it has no profile."""
+        kind = engine.profile_id, engine.models
+        if kind not in self._kinds:
+            profile = self._profiles.get(engine.profile_id)
+            if profile is None:
+                self._kinds[kind] = None
+            else:
+                tokens = answer_tokens(engine, profile, self._tokens, self._work)
+                self._kinds[kind] = tokens, filling_of(profile).stretch(tokens)
+        return self._kinds[kind]

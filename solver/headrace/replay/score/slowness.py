@@ -11,13 +11,12 @@ weights'.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from headrace.replay.score.lengths import answer_tokens, mean_work, stretch
+from headrace.replay.score.lengths import Answers
 from headrace.solver.core.problem import Engine, Problem
-from headrace.solver.core.protections.residual import FEWEST, residual
+from headrace.solver.core.protections.residual import FEWEST, residuals
 
 AT_WALL = 0.05
 """Share of those inside that wait, from which an engine counts as being at its wall."""
@@ -44,24 +43,28 @@ class Slowness:
 
     def see(self, problem: Problem, now_ms: int, tokens: Mapping[str, float] = _NONE_TOLD) -> None:
         """Read what a tick's problem says of its engines; `tokens` of an answer by model, where known."""
-        work = mean_work(problem)
+        there: list[Engine] = []
         for engine in problem.engines:
             if engine.exclusion is not None or engine.ready_replicas <= 0:
                 self._forget(engine.engine_id)
-                continue
-            expected = _of_length(problem, engine, tokens, work)
-            seen = _at_wall(expected)
+            else:
+                there.append(engine)
+        shares = _shares(problem, there, tokens) if tokens else {}
+        below_wall = residuals(problem, there, shares)
+        for engine in there:
+            name = engine.engine_id
+            seen = _at_wall(engine, shares.get(name, 1.0))
             if seen is None:
-                seen = residual(problem, expected)
+                seen = below_wall.get(name)
             if seen is None:
-                if now_ms - self._seen_ms.get(engine.engine_id, now_ms) > HOLDS_MS:
-                    self._forget(engine.engine_id)
+                if now_ms - self._seen_ms.get(name, now_ms) > HOLDS_MS:
+                    self._forget(name)
                 continue
-            self._seen_ms[engine.engine_id] = now_ms
+            self._seen_ms[name] = now_ms
             if seen < self._slow_above:
-                self._forget(engine.engine_id)
-            elif now_ms - self._since_ms.setdefault(engine.engine_id, now_ms) >= PERSISTS_MS:
-                self._factor[engine.engine_id] = seen
+                self._forget(name)
+            elif now_ms - self._since_ms.setdefault(name, now_ms) >= PERSISTS_MS:
+                self._factor[name] = seen
 
     def of(self, engine_id: str) -> float:
         """Give how many times slower than its profile an engine is."""
@@ -77,16 +80,17 @@ class Slowness:
         return tuple(sorted(self._factor))
 
 
-def _of_length(problem: Problem, engine: Engine, tokens: Mapping[str, float], work: Mapping[str, float]) -> Engine:
-    """Give the engine with the capacity that it has for answers as long as these: longer ones are no slowness."""
-    profile = problem.profiles.get(engine.profile_id)
-    if profile is None or not tokens:
-        return engine
-    longer = stretch(profile, answer_tokens(engine, profile, tokens, work))
-    return replace(engine, capacity_rps_per_replica=engine.capacity_rps_per_replica / longer)
+def _shares(problem: Problem, engines: Sequence[Engine], tokens: Mapping[str, float]) -> dict[str, float]:
+    """Give the share of its capacity that each has for answers as long as these: longer ones are no slowness."""
+    answers, shares = Answers(problem, tokens), dict[str, float]()
+    for engine in engines:
+        found = answers.of(engine)
+        if found is not None:
+            shares[engine.engine_id] = 1.0 / found[1]
+    return shares
 
 
-def _at_wall(engine: Engine) -> float | None:
+def _at_wall(engine: Engine, share: float) -> float | None:
     """Give how far the wall has come down; by the newest periods alone, since the window before may have been idle."""
     through = engine.throughput
     if through is None or through.recent_rps is None or through.recent_rps <= 0.0:
@@ -94,4 +98,4 @@ def _at_wall(engine: Engine) -> float | None:
     inside = through.running + through.waiting
     if inside < FEWEST or through.waiting <= AT_WALL * inside:
         return None
-    return engine.ready_replicas * engine.capacity_rps_per_replica / through.recent_rps
+    return share * engine.ready_replicas * engine.capacity_rps_per_replica / through.recent_rps
