@@ -1,6 +1,8 @@
 """What commands say to somebody who types them for the first time: wrong names, missing files, no broker."""
 
+import json
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,6 +80,29 @@ def test_a_problem_is_read_from_standard_input_and_its_errors_say_so() -> None:
     assert run("solve", "-", given=printed.stdout).stdout == run("solve", "three-regions").stdout
     assert problems_of("solve", "-", given="[]") == ("problem is []; expected an object",)
     assert str(run("solve", "-", given="[]").exception).startswith("standard input: 1 problem")
+
+
+def test_an_explanation_solves_again_with_one_more_replica() -> None:
+    text = run("solve", "three-regions", "--explain", "cluster-b", "engine-b").stdout
+    mean = run("solve", "three-regions").stdout.split("mean end to end ")[1].split()[0]
+    again = re.search(
+        r"Solved again with one more replica of engine-b: mean ([\d.]+) ms instead of ([\d.]+) ms\.", text
+    )
+    most = re.search(r"would take up to ([\d.]+) ms off the mean", text)
+    assert again is not None
+    assert most is not None
+    assert again[2] == mean
+    assert 0.0 < float(mean) - float(again[1]) <= float(most[1])
+    problem = json.loads(run("solve", "three-regions", "--print").stdout)
+    next(e for e in problem["engines"] if e["engine_id"] == "engine-b")["ready_replicas"] += 1
+    assert f"mean end to end {again[1]} ms" in run("solve", "-", given=json.dumps(problem)).stdout
+
+
+def test_a_policy_without_prices_says_so_and_not_that_no_other_engine_is_open() -> None:
+    text = run("solve", "three-regions", "--policy", "nearest", "--explain", "cluster-b", "engine-b").stdout
+    assert "What others would cost is not known: it was decided without prices." in text
+    assert "No other unused engine" not in text
+    assert "Solved again" not in text
 
 
 def test_the_form_of_a_problem_says_how_to_print_a_whole_one() -> None:

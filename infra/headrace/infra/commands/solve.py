@@ -1,5 +1,6 @@
 """`headrace solve`: solve a problem file without any broker; print the weights, and why they are what they are."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ import orjson
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
+    from headrace.solver.core.problem import Problem
+    from headrace.solver.core.problem_file.problem_json import ParsedProblem
     from headrace.solver.core.program.score import Score
     from headrace.solver.core.tick import Tick
     from headrace.solver.core.why.explanation import Explanation
@@ -72,10 +75,7 @@ def command(
     """
     from headrace.schemas.snapshot_file import write_snapshot
     from headrace.solver.core.problem_file.problem_json import parse_problem
-    from headrace.solver.core.program.score import score
-    from headrace.solver.core.tick import TickStamp, solve_tick
     from headrace.solver.core.why.explain import explain
-    from headrace.solver.glop import Glop
 
     content = _content(problem)
     if print_it:
@@ -83,10 +83,7 @@ def command(
         return
     parsed = parse_problem(content, name="standard input" if problem == "-" else problem)
     rules = _overridden(parsed.settings, settings, policy)
-    tick = solve_tick(parsed.problem, parsed.previous, rules, Glop(), TickStamp(1, 1, now_ms))
-    if tick.decision is None:
-        raise AssertionError("solve_tick always decides")
-    scored = score(tick.decision.layout, tick.decision.plan)
+    tick, scored = _solved(parsed, rules, now_ms)
     explanation = None if why is None else explain(tick, why[0], why[1], model, request_class)
     if snapshot_out is not None:
         write_snapshot(snapshot_out, tick.snapshot)
@@ -94,8 +91,41 @@ def command(
         click.echo(_as_json(tick, scored, explanation))
     elif explanation is not None:
         click.echo("\n".join(explanation.sentences))
+        if explanation.replica_worth_ms_rps is not None:
+            larger = replace(parsed, problem=_one_more(parsed.problem, explanation.engine_id))
+            click.echo(_solved_again(explanation.engine_id, scored, _solved(larger, rules, now_ms)[1]))
     else:
         click.echo(_as_text(tick, scored))
+
+
+def _solved(parsed: "ParsedProblem", rules: "SolverSettings", now_ms: int) -> "tuple[Tick, Score]":
+    from headrace.solver.core.program.score import score
+    from headrace.solver.core.tick import TickStamp, solve_tick
+    from headrace.solver.glop import Glop
+
+    tick = solve_tick(parsed.problem, parsed.previous, rules, Glop(), TickStamp(1, 1, now_ms))
+    if tick.decision is None:
+        raise AssertionError("solve_tick always decides")
+    return tick, score(tick.decision.layout, tick.decision.plan)
+
+
+def _one_more(problem: "Problem", engine_id: str) -> "Problem":
+    return replace(
+        problem,
+        engines=tuple(
+            replace(each, ready_replicas=each.ready_replicas + 1) if each.engine_id == engine_id else each
+            for each in problem.engines
+        ),
+    )
+
+
+def _solved_again(engine_id: str, before: "Score", after: "Score") -> str:
+    """Say what one more replica does: the price's slope is only the most that it may, far too much at the wall."""
+    shed = f", and {after.shed_rps:.1f} RPS shed instead of {before.shed_rps:.1f}" if before.shed_rps > 0.0 else ""
+    return (
+        f"Solved again with one more replica of {engine_id}: mean {after.end_to_end_ms:.1f} ms instead of "
+        f"{before.end_to_end_ms:.1f} ms{shed}."
+    )
 
 
 def _content(name: str) -> bytes:

@@ -77,7 +77,10 @@ def _rejected(e: Explanation) -> str:
     out = ", ".join(f"{x.engine_id} ({x.reason})" for x in e.others_excluded[:3])
     if len(e.others_excluded) > 3:
         out = f"{out} and {len(e.others_excluded) - 3} more"
-    rejected = f"Not used: {ways}" if ways else "No other unused engine is open to it"
+    none = "No other unused engine is open to it"
+    if e.route_marginal_ms is None:
+        none = "What others would cost is not known: it was decided without prices"
+    rejected = f"Not used: {ways}" if ways else none
     return f"{rejected}; excluded: {out}." if out else f"{rejected}."
 
 
