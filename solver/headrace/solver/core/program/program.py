@@ -34,6 +34,7 @@ from headrace.solver.core.program.steps import Steps, steps_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 DEAREST_CHAIN_MS = 1e6
 
 
@@ -144,18 +145,13 @@ def _component(layout: Layout, curves: Curves, given: tuple[Costs, ColumnBounds]
     y_pool = np.repeat(np.searchsorted(pools, layout.group_pool[groups]), chords.count)
 
     network, demand = layout.pair_network[pairs], layout.demand[rows]
-    new_lower, new_upper = bounds.new_lower[pairs], bounds.new_upper[pairs]
-    whole = ~kept  # these have no x_keep beside them
-    new_lower[whole] += bounds.keep_lower[pairs[whole]]
-    new_upper[whole] += bounds.keep_upper[pairs[whole]]
-    n_new, n_keep, n_y, n_row = len(pairs), int(kept.sum()), len(chords.slope), len(rows)
+    n_y, n_row = len(chords.slope), len(rows)
     steps = costs.steps
     core = np.flatnonzero(kept & (steps.core[pairs] > 0.0))
     far = np.flatnonzero(np.isfinite(steps.gain[pairs]))
-    new_upper = np.minimum(new_upper, steps.gain[pairs])
-    keep_upper = bounds.keep_upper[pairs[kept]] - steps.core[pairs[kept]]
+    x_lower, x_upper = _flow_bounds(costs, bounds, pairs, kept)
     x_row, x_pool = np.concatenate((row_at, row_at[kept])), np.concatenate((pool_at, pool_at[kept]))
-    x = np.arange(n_new + n_keep)
+    x = np.arange(len(x_row))
     y = np.arange(n_y) + len(x)
     shed_before = layout.row_warm_shed[rows]
     stays = np.flatnonzero((shed_before > 0.0) & (costs.shed_move[rows] > 0.0))
@@ -170,9 +166,9 @@ def _component(layout: Layout, curves: Curves, given: tuple[Costs, ColumnBounds]
         n_row + len(pools),
     )
     beyond_upper = np.concatenate((np.full(len(far), np.inf), steps.core[pairs[core]]))
-    upper = np.concatenate((new_upper, keep_upper, chords.width, demand, shed_before[stays], beyond_upper))
+    upper = np.concatenate((x_upper, chords.width, demand, shed_before[stays], beyond_upper))
     lower = np.zeros_like(upper)
-    lower[: len(x)] = np.concatenate((new_lower, bounds.keep_lower[pairs[kept]]))
+    lower[: len(x)] = x_lower
     shed_price = costs.shed[rows] + costs.shed_move[rows]
     program = LinearProgram(
         cost=np.concatenate(
@@ -194,3 +190,14 @@ def _component(layout: Layout, curves: Curves, given: tuple[Costs, ColumnBounds]
         coefficients=coefficients,
     )
     return Component(rows, pools, pairs, pairs[far], pairs[core], pairs[kept], rows[stays], program)
+
+
+def _flow_bounds(costs: Costs, bounds: ColumnBounds, pairs: Ints, kept: Bools) -> tuple[Floats, Floats]:
+    """Give the bounds of x_new, then of x_keep; a pair without an x_keep has the bounds of both in its x_new."""
+    new_lower, new_upper = bounds.new_lower[pairs], bounds.new_upper[pairs]
+    whole = ~kept
+    new_lower[whole] += bounds.keep_lower[pairs[whole]]
+    new_upper[whole] += bounds.keep_upper[pairs[whole]]
+    new_upper = np.minimum(new_upper, costs.steps.gain[pairs])
+    keep_upper = bounds.keep_upper[pairs[kept]] - costs.steps.core[pairs[kept]]
+    return np.concatenate((new_lower, bounds.keep_lower[pairs[kept]])), np.concatenate((new_upper, keep_upper))
