@@ -10,6 +10,7 @@ from headrace.schemas.codec import decode
 from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.signals import Metric
 from headrace.schemas.state import EngineState, Invalid
+from headrace.solver.core.inputs.measure import outcomes
 from headrace.solver.core.inputs.silence import hearing_of
 from headrace.solver.core.inputs.state_view import StateView
 from headrace.solver.settings import SolverSettings
@@ -24,6 +25,7 @@ COLUMNS: Mapping[str, int] = {
     "model": 34,
     "age_s": 7,
     "requests": 9,
+    "failed": 7,
     "ttft_s": 8,
     "ttft_p95_s": 11,
     "tbot_s": 8,
@@ -89,10 +91,17 @@ def _latencies(state: EngineState, model: str | None) -> Row:
     ttft, tbot = own.get(Metric.TTFT), own.get(Metric.TBOT)
     return {
         "requests": max((latency.count for latency in own.values()), default=0),
+        "failed": _failed(state, model),
         "ttft_s": None if ttft is None else ttft.mean_s,
         "ttft_p95_s": None if ttft is None else ttft.p95_s,
         "tbot_s": None if tbot is None else tbot.mean_s,
     }
+
+
+def _failed(state: EngineState, model: str | None) -> float | None:
+    """Give the share of a model's requests that failed, by whom the solver believes; None where nobody counted."""
+    ended = outcomes(each for each in state.outcomes or () if each.model == model)
+    return None if ended is None or not ended.requests else round(ended.failed / ended.requests, 4)
 
 
 def _cell(value: object) -> str:

@@ -19,7 +19,7 @@ from headrace.schemas.dead_letters import DeadLetter, RejectReason
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.signals import EngineSignals, Health, Metric, Vantage
-from headrace.schemas.state import Invalid, LatencyState
+from headrace.schemas.state import Invalid, LatencyState, OutcomePane, OutcomeState
 from headrace.solver.settings import SolverSettings
 from headrace.streams.core.engine import EngineAccumulator
 from headrace.streams.core.mapping.parse import load_preset
@@ -190,12 +190,16 @@ def test_the_table_of_states_says_who_is_heard_how_quick_it_is_and_what_is_amiss
     latency = LatencyState("m", Metric.TTFT, 38, 0.107, 0.1, 0.1, 0.239, 0.3)
     fold = EngineAccumulator("engine-a", StreamsSettings())
     heard = replace(fold.state(), invalid=Invalid.LOW_COVERAGE, last_signal_ms=T0)
-    state = replace(heard, latencies=(latency,), filled=("GATEWAY_APART",))
+    ended = tuple(
+        OutcomeState(model, Vantage.ENGINE, 1_000, (OutcomePane(T0, 30, failed, is_final=True),))
+        for model, failed in (("m", 10), ("other", 0))
+    )
+    state = replace(heard, latencies=(latency,), filled=("GATEWAY_APART",), outcomes=ended)
     (row,) = rows_at({b"engine-a": state}, SolverSettings(), T0 + 2_500)
     assert (row["engine"], row["model"], row["age_s"], row["requests"]) == ("engine-a", "m", 2.5, 38)
-    assert (row["ttft_s"], row["tbot_s"]) == (0.107, None)
+    assert (row["failed"], row["ttft_s"], row["tbot_s"]) == (0.25, 0.107, None)
     assert line(row).split() == [
-        *("engine-a", "m", "2.5", "38", "0.107", "0.239", "-", "-", "0"),
+        *("engine-a", "m", "2.5", "38", "0.25", "0.107", "0.239", "-", "-", "0"),
         *("not", "valid:", "LOW_COVERAGE;", "GATEWAY_APART"),
     ]
 
@@ -215,7 +219,7 @@ def test_an_engine_that_only_a_client_saw_has_no_age() -> None:
     fold = EngineAccumulator("engine-a", StreamsSettings())
     fold.apply(EngineSignals("engine-a", "s", Vantage.CLIENT, T0 - 1_000, T0, (), None), 0, T0)
     (row,) = rows_at({b"engine-a": fold.state()}, SolverSettings(), T0)
-    assert (row["age_s"], row["valid"]) == (None, "not valid: NO_SIGNAL_YET")
+    assert (row["age_s"], row["failed"], row["valid"]) == (None, None, "not valid: NO_SIGNAL_YET")
     assert line(row).split()[:3] == ["engine-a", "-", "-"]
 
 
