@@ -16,15 +16,15 @@
   reordered is counted on a copy, each time the state is told. A difference covers the time between its two readings.
 """
 
-import struct
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from headrace.schemas.series import TbotKind
 from headrace.schemas.signals import EngineSignals, EngineStatus, Health, Metric, Vantage
 from headrace.schemas.state import EngineState, Invalid
 from headrace.streams.core import packing
 from headrace.streams.core.differencing.spread import distribution
-from headrace.streams.core.engine_pane import EnginePane, read_pane
+from headrace.streams.core.engine_packing import packed_panes, packed_series, read_panes, read_series
+from headrace.streams.core.engine_pane import EnginePane
 from headrace.streams.core.engine_telling import engine_state
 from headrace.streams.core.held import SERIES_TBOT_KINDS
 from headrace.streams.core.ledger import Gain, Ledger
@@ -36,12 +36,14 @@ from headrace.streams.core.series import Entry, Series, smoothed_by
 from headrace.streams.core.window import Outcome, Progress, Window
 from headrace.streams.settings import StreamsSettings
 
+if TYPE_CHECKING:
+    from headrace.schemas.series import TbotKind
+
 MAX_ENTRY_BYTES = 2 * 1024 * 1024
 """Most bytes of entries in one engine's panes: with all the rest, a state is far below its topic's limit."""
 _NO_STATUS = EngineStatus(Health.UNKNOWN, None, None, None, None, None, None)
-_STATUS_FIELDS = 7
 KEPT_APART = (Vantage.GATEWAY, Vantage.CLIENT)
-_STATUS = struct.Struct("<qBHH")  # end of the status's period, series dropped, number of series, number of panes
+"""Vantages whose latencies are not the engine's own."""
 
 
 class EngineAccumulator:
@@ -71,7 +73,7 @@ class EngineAccumulator:
         """Take up a state's fold where it ended; bytes of another version or pane length begin a new window."""
         known = cls(state.engine_id, settings)
         try:
-            known._read(state)
+            read_panes(known, state)
         except packing.UNREADABLE:
             known = cls(state.engine_id, settings)
         seen = state.invalid is not Invalid.NO_SIGNAL_YET
@@ -91,7 +93,7 @@ class EngineAccumulator:
             state.kv_usage,
         )
         known.period_ms = state.period_ms
-        known._take_up(state)
+        read_series(known, state)
         return known
 
     def apply(self, signals: EngineSignals, offset: int, timestamp_ms: int) -> Outcome:
@@ -198,12 +200,10 @@ class EngineAccumulator:
 
     def state(self) -> EngineState:
         """Give the state as of the last signal: a pure reading, which changes nothing."""
-        panes = self._pack(self.window.ordered())
+        panes = packed_panes(self, self.window.ordered())
         if self.ledger is None:
             return engine_state(self, panes, None)
-        own = [getattr(self.status, name) for name in self.status.__slots__]
-        own += [self.period_ms, sorted(self.tbot_kinds.items())]
-        packed = self.ledger.pack([*own, self.outcomes.rows()] if self.outcomes else own)
+        packed = packed_series(self, self.ledger)
         book, gains = self.ledger.told()
         told = self._copy() if gains else self
         for gain in gains:
@@ -292,49 +292,6 @@ class EngineAccumulator:
         number = self.roster.numbered(name, idle)
         self.dropped = self.dropped or number is None
         return number
-
-    def _pack(self, panes: list[tuple[int, EnginePane]]) -> bytes:
-        window = self.window
-        open_from = 0 if window.open_from is None else window.open_from
-        parts = [
-            packing.head(window.grid.pane_ms, open_from),
-            _STATUS.pack(self.status_end_ms, self.dropped, len(self.series), len(panes)),
-            self.roster.pack(),
-        ]
-        parts.extend(pane.pack(index, index * window.grid.pane_ms) for index, pane in panes)
-        return b"".join(parts)
-
-    def _read(self, state: EngineState) -> None:
-        window, reader = self.window, packing.Reader(state.panes)
-        open_from = packing.read_head(reader, window.grid.pane_ms)
-        if state.invalid is not Invalid.NO_SIGNAL_YET:
-            window.open_from = open_from
-        self.status_end_ms, dropped, series_count, pane_count = reader.take(_STATUS)
-        self.dropped = bool(dropped)
-        self.roster.read(reader, series_count)
-        for _ in range(pane_count):
-            index, pane = read_pane(reader, window.grid)
-            window.panes[index] = pane
-            for number, entry in pane.entries.items():
-                self.series[number].add(entry)
-                self.entry_bytes += entry.size
-        reader.end()
-
-    def _take_up(self, state: EngineState) -> None:
-        """Take up the ledger; bytes of another hand begin a new one, whose series begin with a baseline."""
-        if state.series is None:
-            self.outcomes.take_up_states(state.outcomes or ())
-            return
-        try:
-            self.ledger, own = Ledger.read(state.series)
-            status, (period_ms, *later) = own[:_STATUS_FIELDS], own[_STATUS_FIELDS:]
-            self.status, self.period_ms = EngineStatus(Health(status[0]), *status[1:]), period_ms
-            # Older builds knew of no kinds, and then of no outcomes.
-            kinds, outcomes = [*later, (), ()][:2]
-            self.tbot_kinds = {model: TbotKind(kind) for model, kind in kinds}
-            self.outcomes.take_up(outcomes)
-        except packing.UNREADABLE:
-            self.ledger = None
 
 
 def fold_engine(
