@@ -30,7 +30,9 @@ def read_back(layout: Layout, costs: "Costs", hubs: "Hubs", sifted: "Sifted") ->
         arcs.tail[links:chords] - hubs.first_hub,
         values[links:chords],
     )
-    key = hubs.pair_way * len(layout.pools) + layout.pair_pool
+    key = hubs.pair_way.astype(np.int64)
+    key *= len(layout.pools)
+    key += layout.pair_pool
     order = np.argsort(key, kind="stable")
     wanted = way * len(layout.pools) + (arcs.head[links:chords] - hubs.first_pool)[pool]
     pair = order[np.searchsorted(key[order], wanted)]

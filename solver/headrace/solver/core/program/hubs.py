@@ -12,7 +12,9 @@ them. It is the same optimum: what a hub takes in may be split over its links in
 Every arc leaves a node, and ends in one or outside (`OUT`); what leaves a node less what enters it is its supply.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +27,8 @@ from headrace.solver.core.program.program import Costs
 from headrace.solver.core.program.sparse import component_labels, compressed_arcs
 
 Bools = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int32]
+"""Of rows, hubs or pairs: there are never more than some millions of them."""
 OUT = -1
 BATCH = 8000
 """Ways of components that may be solved together: a program of its own for each of very many would be all overhead."""
@@ -70,7 +74,7 @@ class Hubs:
     rows: Ints
     way_start: Ints
     way_network: Floats
-    pair_way: Ints
+    pair_way: Numbers
     keep_pair: Ints
     shed_keep: Ints
     sizes: tuple[int, int, int, int, int, int]
@@ -94,83 +98,143 @@ class Hubs:
 
 
 def hubs_of(layout: Layout, curves: Curves, costs: Costs) -> Hubs:
-    """Build the network."""
-    pair = np.flatnonzero(layout.demand[layout.pair_row] > 0.0)
-    # Pairs are sorted by row, so a row begins where the number changes.
-    of_pair = layout.pair_row[pair]
-    begins = np.append(np.True_, of_pair[1:] != of_pair[:-1])[: len(pair)]
-    rows, row = of_pair[begins], np.cumsum(begins) - 1
+    """Build the network.
+
+    Pairs are many, and all of this stands beside two snapshots: their numbers are of 32 bits on the way, and columns
+    are filled in their place.
+    """
+    asks = layout.demand > 0.0
+    pair = _numbers(np.flatnonzero(asks[layout.pair_row]))
+    rows = np.flatnonzero(asks & (np.diff(layout.row_start) > 0))
+    row = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(layout.row_start)[rows])
     hub, hub_count = _hub_of(layout, pair)
     # Pools are sorted by site first, so a row's hubs rise with its pairs.
     first = np.ones(len(pair), dtype=np.bool_)
     first[1:] = (hub[1:] != hub[:-1]) | (row[1:] != row[:-1])
-    pair_way = np.full(len(layout.pair_row), OUT, dtype=np.int64)
-    pair_way[pair] = np.cumsum(first) - 1
-    linked = np.zeros((hub_count, len(layout.pools)), dtype=np.bool_)
-    linked[hub, layout.pair_pool[pair]] = True
-    link_hub, link_pool = np.nonzero(linked)
-    way_row, way_hub, way_network = row[first], hub[first], layout.pair_network[pair[first]]
+    pair_way = np.full(len(layout.pair_row), OUT, dtype=np.int32)
+    pair_way[pair] = np.cumsum(first, dtype=np.int32) - 1
+    link_hub, link_pool = _links(hub, layout.pair_pool[pair], (hub_count, len(layout.pools)))
+    way_pair, way_row, way_hub = pair[first], row[first], hub[first]
     kept = (layout.pair_previous[pair] > 0.0) & (costs.move[pair] > 0.0)
-    keep_pair = pair[kept]
+    keep_pair, keep_row = pair[kept].astype(np.int64), row[kept]
+    del pair, row, hub, first, kept
     chords = chord_columns(layout, curves, np.arange(len(layout.group_profile)))
-    demand, shed_before = layout.demand[rows], layout.row_warm_shed[rows]
-    shed_keep = np.flatnonzero((shed_before > 0.0) & (costs.shed_move[rows] > 0.0))
+    shed_keep = np.flatnonzero((layout.row_warm_shed[rows] > 0.0) & (costs.shed_move[rows] > 0.0))
     r, h = len(rows), hub_count
-    pool, at = r + h, np.arange(r)
-    arcs = _joined(
-        np.concatenate((demand, np.zeros(h + len(layout.pools)))),
-        # tail, head, cost, upper bound: of ways, keeps, links, chords, sheds, kept sheds
-        (way_row, r + way_hub, way_network + costs.move[pair[first]], np.inf),
-        (
-            row[kept],
-            pool + layout.pair_pool[keep_pair],
-            layout.pair_network[keep_pair],
-            layout.pair_warm[keep_pair],
+    pool, way_network = r + h, layout.pair_network[way_pair]
+    parts = _Columns((len(way_row), len(keep_pair), len(link_hub), len(chords.slope), r, len(shed_keep)))
+    chord_pool = pool + np.repeat(layout.group_pool, chords.count)
+    arcs = Arcs(
+        tail=parts.ints((way_row, keep_row, r + link_hub, chord_pool, np.arange(r), shed_keep)),
+        head=parts.ints((way_hub + r, pool + layout.pair_pool[keep_pair], pool + link_pool, OUT, OUT, OUT)),
+        cost=parts.floats(
+            (
+                way_network,
+                layout.pair_network[keep_pair],
+                0.0,
+                chords.slope,
+                (costs.shed + costs.shed_move)[rows],
+                costs.shed[rows[shed_keep]],
+            )
         ),
-        (r + link_hub, pool + link_pool, 0.0, np.inf),
-        (pool + np.repeat(layout.group_pool, chords.count), OUT, chords.slope, chords.width),
-        (at, OUT, (costs.shed + costs.shed_move)[rows], demand),
-        (shed_keep, OUT, costs.shed[rows[shed_keep]], shed_before[shed_keep]),
+        upper=parts.floats(
+            (
+                np.inf,
+                layout.pair_warm[keep_pair],
+                np.inf,
+                chords.width,
+                layout.demand[rows],
+                layout.row_warm_shed[rows[shed_keep]],
+            )
+        ),
+        supply=np.concatenate((layout.demand[rows], np.zeros(h + len(layout.pools)))),
     )
+    arcs.cost[: len(way_row)] += costs.move[way_pair]
     return Hubs(
         arcs=arcs,
         rows=rows,
-        way_start=np.searchsorted(way_row, np.arange(r + 1)),
+        way_start=np.searchsorted(way_row, np.arange(r + 1, dtype=np.int32)),
         way_network=way_network,
         pair_way=pair_way,
         keep_pair=keep_pair,
         shed_keep=shed_keep,
         sizes=(h, len(layout.pools), len(way_row), len(keep_pair), len(link_hub), len(chords.slope)),
-        apart=_apart(arcs, way_row),
+        apart=_apart((way_row, way_hub), (link_hub, link_pool), (r, h, len(layout.pools))),
     )
 
 
-def _joined(supply: Floats, *kinds: tuple[Ints, Ints | int, Floats | float, Floats | float]) -> Arcs:
-    """Put the arcs of each kind one after another; a single head, cost or bound is that of the whole kind."""
-    whole = [tuple(np.broadcast_to(of, len(kind[0])) for of in kind) for kind in kinds]
-    tail, head, cost, upper = (np.concatenate(column) for column in zip(*whole, strict=True))
-    return Arcs(tail, head, cost, upper, supply)
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Columns over arcs, put together of parts of these sizes; a part may be one value for all of its arcs."""
+
+    sizes: tuple[int, ...]
+
+    def ints(self, parts: Sequence[Numbers | Ints | int]) -> Ints:
+        """Give a column of numbers."""
+        return self._filled(np.empty(sum(self.sizes), dtype=np.int64), parts)
+
+    def floats(self, parts: Sequence[Floats | float]) -> Floats:
+        """Give a column of values."""
+        return self._filled(np.empty(sum(self.sizes)), parts)
+
+    def _filled(self, column: npt.NDArray[Any], parts: Sequence[npt.ArrayLike]) -> npt.NDArray[Any]:
+        begin = 0
+        for part, size in zip(parts, self.sizes, strict=True):
+            column[begin : begin + size] = part
+            begin += size
+        return column
 
 
-def _apart(arcs: Arcs, way_row: Ints) -> Ints:
-    """Number components of the network in the order of their first node, those with few ways together."""
-    inner = arcs.head != OUT
-    label = component_labels(arcs.tail[inner], arcs.head[inner], len(arcs.supply))
-    ways = np.bincount(label[way_row], minlength=int(label.max(initial=-1)) + 1)
-    batch = (np.cumsum(ways) - ways) // BATCH
+def _numbers(of: npt.NDArray[np.integer[Any]]) -> Numbers:
+    return of.astype(np.int32)
+
+
+def _links(hub: Numbers, pool: Ints, size: tuple[int, int]) -> tuple[Ints, Ints]:
+    """Give hub and pool of each link, rising."""
+    linked = np.zeros(size, dtype=np.bool_)
+    linked[hub, pool] = True
+    link_hub, link_pool = np.nonzero(linked)
+    return link_hub, link_pool
+
+
+def _apart(ways: tuple[Numbers, Numbers], links: tuple[Ints, Ints], sizes: tuple[int, int, int]) -> Ints:
+    """Number components of the network in the order of their first node, those with few ways together.
+
+    Args:
+        ways: row and hub of each, (W,), by row, a row's hubs rising.
+        links: hub and pool of each, (L,).
+        sizes: how many rows, hubs and pools there are.
+    """
+    (row, hub), (rows, hubs, pools) = ways, sizes
+    # The hubs of a row hang together by what lies between neighbours, which is the same for most rows.
+    begins = np.append(np.True_, row[1:] != row[:-1])[: len(row)]
+    apart = np.diff(hub)[~begins[1:]]
+    after = np.zeros((hubs, int(apart.max(initial=0)) + 1), dtype=np.bool_)
+    after[hub[:-1][~begins[1:]], apart] = True
+    one, gap = np.nonzero(after)
+    label = component_labels(
+        np.concatenate((row[begins], rows + one, rows + links[0])),
+        np.concatenate((rows + hub[begins], rows + one + gap, rows + hubs + links[1])),
+        rows + hubs + pools,
+    )
+    way_count = np.bincount(row, minlength=rows)
+    of_label = np.bincount(label[:rows], weights=way_count, minlength=int(label.max(initial=-1)) + 1).astype(np.int64)
+    batch = (np.cumsum(of_label) - of_label) // BATCH
     return np.asarray(batch[label], dtype=np.int64)
 
 
-def _hub_of(layout: Layout, pair: Ints) -> tuple[Ints, int]:
+def _hub_of(layout: Layout, pair: Numbers) -> tuple[Numbers, int]:
     """Give the hub of each pair: numbered by what its row asks for, then by site."""
     asks: dict[tuple[str, tuple[str, ...], tuple[str, ...]], int] = {}
     ask = np.array(
-        [asks.setdefault((r.route.model, r.requires, r.residency), len(asks)) for r in layout.rows], dtype=np.int64
+        [asks.setdefault((r.route.model, r.requires, r.residency), len(asks)) for r in layout.rows], dtype=np.int32
     )
     sites = {site: i for i, site in enumerate(sorted({pool.site for pool in layout.pools}))}
-    site = np.array([sites[pool.site] for pool in layout.pools], dtype=np.int64)
-    key = ask[layout.pair_row[pair]] * len(sites) + site[layout.pair_pool[pair]]
+    site = np.array([sites[pool.site] for pool in layout.pools], dtype=np.int32)
+    key = ask[layout.pair_row[pair]]
+    key *= len(sites)
+    key += site[layout.pair_pool[pair]]
     used = np.zeros(len(asks) * len(sites), dtype=np.bool_)
     used[key] = True
-    number = np.cumsum(used) - 1
+    number = np.cumsum(used, dtype=np.int32) - 1
     return number[key], int(used.sum())

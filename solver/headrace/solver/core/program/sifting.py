@@ -69,8 +69,10 @@ def sift(hubs: Hubs, pool_prices: Floats, solve: Solve) -> Sifted | Failed:
 
 def reduced(arcs: Arcs, prices: Floats) -> Floats:
     """Give the reduced cost of each arc, (A,): what a unit more of it would cost at these prices."""
-    outside = np.append(prices, 0.0)
-    return np.asarray(arcs.cost - prices[arcs.tail] + outside[arcs.head], dtype=np.float64)
+    cost: Floats = prices[arcs.tail]
+    np.subtract(arcs.cost, cost, out=cost)
+    cost += np.append(prices, 0.0)[arcs.head]
+    return cost
 
 
 def _node_prices(hubs: Hubs, pool: Floats) -> Floats:

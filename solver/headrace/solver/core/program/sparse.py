@@ -37,7 +37,7 @@ def matrix(row: Ints, column: Ints, value: Floats, shape: tuple[int, int]) -> Ma
     return csr_array((value, (row, column)), shape=shape)
 
 
-def component_labels(start: Ints, end: Ints, size: int) -> Ints:
+def component_labels(start: npt.NDArray[np.integer[Any]], end: npt.NDArray[np.integer[Any]], size: int) -> Ints:
     """Give each of `size` nodes the label of its connected component; edges go from `start` to `end`, either way."""
     graph = coo_array((np.ones(len(start)), (start, end)), shape=(size, size))
     _, labels = cast("tuple[int, Any]", connected_components(graph, directed=False))

@@ -50,7 +50,7 @@ def network_problem(arcs: "Arcs", x: Floats, y: Floats) -> str | None:
     inner = arcs.head >= 0
     lhs = sums(arcs.tail, x, m) - sums(arcs.head[inner], x[inner], m)
     rc = arcs.cost - y[arcs.tail] + np.where(inner, y[arcs.head], 0.0)
-    return _problem(_Columns(arcs.cost, np.zeros_like(arcs.upper), arcs.upper, rc), arcs.supply, lhs, x, y)
+    return _problem(_Columns(arcs.cost, np.broadcast_to(0.0, (n,)), arcs.upper, rc), arcs.supply, lhs, x, y)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
