@@ -63,6 +63,14 @@ def test_a_curve_goes_on_with_its_last_slope_and_stays_flat_before_its_first_kno
     assert latency_ms(one, np.array([0.9]))[0] == pytest.approx([100])
 
 
+def test_a_latency_that_falls_goes_on_flat_where_nobody_measured_and_never_below_nothing() -> None:
+    falling = profile(knots=(0.2, 0.7), ttft_s=(50.0, 1.0), tbot_s=(0.01, 0.0))
+    ttft, tbot = latency_ms(falling, np.array([0.7, 0.85, 1.0]))
+    assert ttft.tolist() == pytest.approx([1000.0] * 3)
+    assert tbot.tolist() == pytest.approx([0.0] * 3)
+    assert load_cost(falling).least_latency() >= 0.0
+
+
 def test_a_kink_of_the_profile_is_a_knot_of_the_chords() -> None:
     chords = segments_of(load_cost(profile()), 8)
     assert 0.5 in chords.knots

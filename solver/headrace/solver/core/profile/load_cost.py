@@ -82,7 +82,8 @@ def load_cost(
     """Give the cost of loading an engine with this profile.
 
     Args:
-        profile: knots may stop short of 1; the last slope then goes on to 1. Before the first knot it is constant.
+        profile: knots may stop short of 1; the last slope then goes on to 1, unless it falls. Before the first knot it
+            is constant.
         headroom_load: load above which every request also costs `headroom_price_ms`.
         headroom_price_ms: 0 for none.
         free_load: load up to which nothing is counted; 0 for none.
@@ -123,5 +124,6 @@ def _curve(knots: tuple[float, ...], values: tuple[float, ...], u: Floats) -> Fl
     inside = np.interp(u, knots, values)
     if len(knots) < 2:
         return inside
-    slope = (values[-1] - values[-2]) / (knots[-1] - knots[-2])
+    # Nobody measured there, and what falls would go on below nothing.
+    slope = max((values[-1] - values[-2]) / (knots[-1] - knots[-2]), 0.0)
     return np.where(u > knots[-1], values[-1] + slope * (u - knots[-1]), inside)
