@@ -14,7 +14,7 @@ from headrace.solver.core.program.smooth_dual import parts_of_network, slope_at
 from headrace.solver.core.tick import TickStamp, solve_tick
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
-from solver_problems import coupled_fleet
+from solver_problems import coupled_fleet, engine, problem, row
 
 SETTINGS = SolverSettings(sift_above=10**6)
 
@@ -68,3 +68,14 @@ def test_how_dear_whole_models_are_is_guessed_too_along_a_chain_of_shared_engine
     off = np.abs(guess - decision.plan.prices.pool)[used]
     # Of prices near 400 ms; each price moved alone leaves a tenth of them 20 ms off.
     assert float(np.quantile(off, 0.9)) < 8.0
+
+
+def test_a_pool_that_is_asked_for_the_same_at_any_price_still_has_a_bend_to_divide_by() -> None:
+    # A billion a second that have one way: what a price changes of that is less than their last digit.
+    layout = lay_out(problem([row("a", 1e9)], [engine("e1", capacity=1e9)]), None)
+    curves = curves_of(layout, SolverSettings())
+    hubs = hubs_of(layout, curves, costs_of(layout, curves, 30.0))
+    slope = slope_at(parts_of_network(hubs), np.zeros(1), 1.0, 0.15, bend=True)
+    assert slope.steep[0] > 0.0
+    with np.errstate(all="raise", under="ignore"):
+        assert np.isfinite(guess_prices(hubs, prices_before(layout))).all()

@@ -52,6 +52,8 @@ SLACK = 20.0
 """They are still looked at where they are within this many ms more: prices are on their way."""
 SOLVED = 0.05
 """The equations of a step together are solved to this share of where they began: they are approximate themselves."""
+ROUNDING = 1e-14
+"""Share of what a change would bend by itself below which the bend of all together is none."""
 MOST_ROUNDS = 100
 LENGTHS = (1.0, 0.3, 0.09)
 
@@ -153,7 +155,8 @@ def _together(slope: Slope) -> Floats:
             break
         bent = slope.times(direction)
         along = float(np.sum(direction * bent))
-        if along <= 0.0:
+        # A bend of nothing but rounding has no step; dividing by it would end beyond all numbers.
+        if along <= ROUNDING * float(np.sum(slope.own * direction * direction)):
             break
         step, left = step + (size / along) * direction, left - (size / along) * bent
         scaled = left / slope.steep

@@ -138,8 +138,11 @@ def slope_at(parts: Parts, prices: Floats, t: float, smoothing: float, *, bend: 
     asked = sums(parts.link_pool, into, parts.pools) + sums(parts.keep_pool, kept, parts.pools)
     held, rise = _held(parts, prices, t, smoothing)
     squared = sums(parts.way_hub, flow * share, parts.hubs)[parts.link_hub] * part * part
-    own = (sums(parts.link_pool, into, parts.pools) + leaving) / t + rise + 1e-9
-    steep = own - sums(parts.link_pool, squared, parts.pools) / t
+    rest = leaving / t + rise + 1e-9
+    asking = sums(parts.link_pool, into, parts.pools) / t
+    own = asking + rest
+    # A row that has one way asks for the same at any price: what is left of it is rounding, and may be less than none.
+    steep = rest + np.maximum(asking - sums(parts.link_pool, squared, parts.pools) / t, 0.0)
     counts = np.flatnonzero(share > THIN) if bend else np.zeros(0, dtype=np.int64)
     row, hub, size = parts.way_row[counts], parts.way_hub[counts], (len(parts.demand), parts.hubs)
     together = matrix(row, hub, flow[counts], size).T @ matrix(row, hub, share[counts], size)
