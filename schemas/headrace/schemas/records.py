@@ -6,6 +6,7 @@ from headrace.schemas.dead_letters import DeadLetter
 from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
 from headrace.schemas.overrides import Override
+from headrace.schemas.routed import RoutedRequests
 from headrace.schemas.signals import Demand, EngineSignals, NetworkProbe
 from headrace.schemas.state import DemandState, EngineState, NetworkState
 from headrace.schemas.weights import RouteWeights, SnapshotCommit
@@ -22,6 +23,7 @@ Record = (
     | NetworkState
     | Override
     | RouteWeights
+    | RoutedRequests
     | SnapshotCommit
     | SolveRecord
 )
@@ -38,6 +40,7 @@ RECORD_TYPES: Final[tuple[type[Record], ...]] = (
     NetworkState,
     Override,
     RouteWeights,
+    RoutedRequests,
     SnapshotCommit,
     SolveRecord,
 )

@@ -16,6 +16,7 @@ from headrace.schemas.dead_letters import DeadLetter
 from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.fleet import EngineSpec, LatencyProfile
+from headrace.schemas.routed import RoutedRequests
 from headrace.schemas.signals import Demand, EngineSignals, NetworkProbe
 from headrace.schemas.state import DemandState, EngineState, NetworkState
 from headrace.schemas.weights import RouteWeights
@@ -38,6 +39,7 @@ WEIGHTS = "weights"
 DECISIONS = "decisions"
 SNAPSHOTS = "snapshots"
 SHADOW = "shadow"
+ROUTED = "routed"
 DEAD_LETTERS = "dead-letters"
 
 STATE_OF = {SIGNALS_ENGINE: STATE_ENGINE, SIGNALS_DEMAND: STATE_DEMAND, SIGNALS_NETWORK: STATE_NETWORK}
@@ -53,7 +55,7 @@ class TopicSettings:
         names: full names by role, for teams with naming rules; a role named here ignores the prefix.
         partitions: of signals, state, fleet and dead letters.
         replication: of every topic.
-        history_ms: how long signals, decisions, snapshots and superseded states are kept for replay.
+        history_ms: how long signals, decisions, snapshots, routed requests and superseded states are kept for replay.
     """
 
     prefix: str = "headrace."
@@ -95,6 +97,7 @@ _ROLES: tuple[tuple[str, str, type, bool, bool], ...] = (
     (SHADOW, "as snapshots, and !decision", RouteWeights, False, True),
     (WEIGHTS, "cluster|model|class, and !commit", RouteWeights, True, True),
     (DECISIONS, "version", SolveRecord, False, True),
+    (ROUTED, "cluster|model|class", RoutedRequests, False, False),
     (DEAD_LETTERS, "source topic", DeadLetter, False, True),
 )
 _STATES = tuple(STATE_OF.values())

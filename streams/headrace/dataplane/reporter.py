@@ -1,7 +1,7 @@
 """Router to Kafka: a thread publishes the demand that a router counted, one record per route and period.
 
 Where it is told to, it also publishes the latencies seen from here, one record per engine and period (vantage GATEWAY,
-which the streams keep apart from what engines say of themselves).
+which the streams keep apart from what engines say of themselves), and the sampled requests, one record per route.
 
 Periods are closed by the monotonic clock, anchored to the wall clock by which requests are dated, and anchored anew
 where the wall steps away from it by more than a period: the counter then begins anew, and what it had to drop is said.
@@ -17,9 +17,11 @@ from dataclasses import dataclass
 
 from headrace.dataplane.demand import DemandCounter
 from headrace.dataplane.latencies import LatencyCounter
+from headrace.dataplane.routed_sample import RoutedSample
 from headrace.schemas.bus.publisher import Dropped, Publisher, PublisherCounts
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import encode
+from headrace.schemas.routed import RoutedRequests
 from headrace.schemas.signals import Demand, EngineSignals
 
 SETTLE_MS = 20
@@ -64,6 +66,14 @@ class LatencyReports:
     counter: LatencyCounter
 
 
+@dataclass(frozen=True, slots=True)
+class RoutedReports:
+    """The sample to publish, and the full name of the topic of routed requests."""
+
+    topic: str
+    sample: RoutedSample
+
+
 class DemandReporter:
     """Publishes one counter's periods. `start()` begins, `stop()` ends and flushes; both may be called once.
 
@@ -72,7 +82,8 @@ class DemandReporter:
         topic: the full name of the demand signals topic.
         counter: what to report; nobody else may call its `close`.
         on_problem: called in the reporter's thread with a sentence for each record dropped and each failure.
-        latencies: what else to report; None reports demand only.
+        latencies: what else to report; None reports no latencies.
+        routed: the same of single requests.
     """
 
     def __init__(
@@ -82,11 +93,14 @@ class DemandReporter:
         counter: DemandCounter,
         on_problem: Callable[[str], None] | None = None,
         latencies: LatencyReports | None = None,
+        routed: RoutedReports | None = None,
     ) -> None:
         self._topic = topic
         self._counter = counter
         self._on_problem = on_problem
         self._latencies = latencies
+        self._routed = routed
+        self._unrecorded = 0
         self._clock = AnchoredClock(counter.period_ms)
         self._publisher = Publisher(kafka, on_error=self._say)
         self._stopping = threading.Event()
@@ -137,8 +151,17 @@ class DemandReporter:
         if self._latencies is not None:
             for seen in self._latencies.counter.close(now_ms):
                 self._publish(self._latencies.topic, seen)
+        if self._routed is not None:
+            self._report_routed(self._routed, now_ms)
 
-    def _publish(self, topic: str, record: Demand | EngineSignals) -> None:
+    def _report_routed(self, routed: RoutedReports, now_ms: int) -> None:
+        for record in routed.sample.close(now_ms):
+            self._publish(routed.topic, record)
+        dropped, self._unrecorded = routed.sample.dropped - self._unrecorded, routed.sample.dropped
+        if dropped:
+            self._say(f"{routed.topic}: {dropped} sampled requests are in no record: too many between two reports")
+
+    def _publish(self, topic: str, record: Demand | EngineSignals | RoutedRequests) -> None:
         outcome = self._publisher.publish(topic, record.key, encode(record), record.period_end_ms)
         if isinstance(outcome, Dropped):
             self._say(f"{topic}: {outcome.reason}: {outcome.sentence}")

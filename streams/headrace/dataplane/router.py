@@ -29,6 +29,7 @@ from headrace.dataplane.live_route import LiveRoute, sheds
 from headrace.dataplane.other_way import OtherWay
 from headrace.dataplane.retry_budget import Retry
 from headrace.dataplane.route_table import RouteTable
+from headrace.dataplane.routed_sample import RoutedSample
 from headrace.dataplane.router_settings import check_settings
 from headrace.dataplane.session_point import SessionPoints
 from headrace.dataplane.settings import DataPlaneSettings
@@ -56,6 +57,7 @@ class Router:
     Attributes:
         demand: counts of the requests reported, for `headrace.dataplane.reporter` to publish.
         latencies: the latencies reported, likewise.
+        routed: the sampled requests, likewise.
         invalid: calls with arguments of other types; each was INVALID_REQUEST, or had no effect.
     """
 
@@ -65,6 +67,7 @@ class Router:
         self.cluster = cluster
         self.demand = DemandCounter(cluster, settings.source, settings.demand_period_ms)
         self.latencies = LatencyCounter(settings.source)
+        self.routed = RoutedSample(cluster, settings.source, settings.routed_share)
         self.invalid = 0
         self._installed: Installation | None = None
         name = f"{cluster}|{settings.source}"
@@ -246,9 +249,15 @@ class Router:
         *,
         ttft_s: float | None = None,
         tbot_s: float | None = None,
+        e2e_s: float | None = None,
+        key: bytes | str | None = None,
+        retry: bool = False,
         now_ms: int,
     ) -> None:
-        """Note that an attempt is over, for the guards and the reports; latencies as seen from here."""
+        """Note that an attempt is over, for the guards and the reports; latencies as seen from here.
+
+        `key` and `retry` as they were given to `route` and `report`: only the sample of routed requests asks for them.
+        """
         try:
             if decision.engine_id is None:
                 return
@@ -259,6 +268,17 @@ class Router:
             sample = Sample(AttemptOutcome(outcome), ttft_s)
             self.latencies.note(decision.engine_id, model, ttft_s, tbot_s, checked_instant(now_ms), sample.outcome)
             self._learn(model, request_class, decision.engine_id, sample, now_ms, begun=begun)
+            self.routed.note(
+                model,
+                request_class,
+                decision,
+                sample.outcome,
+                key=key,
+                retry=retry,
+                ttft_s=ttft_s,
+                e2e_s=e2e_s,
+                now_ms=now_ms,
+            )
         except Exception:  # noqa: BLE001 - as in `route`
             self.invalid += 1
 

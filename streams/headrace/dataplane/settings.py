@@ -83,6 +83,7 @@ class DataPlaneSettings:
         shed_retry_after_s: the same where the request was shed; longer, since the same session stays shed.
         retry_burst: retries that may be saved up per route; also what a route starts with.
         demand_period_ms: period of the demand reports.
+        routed_share: share of the sessions whose requests are published one by one, for replay; 0 publishes none.
         fallback: engines by model, used before any snapshot has arrived, and never after.
         guards: when it acts on what it sees for itself.
     """
@@ -97,5 +98,6 @@ class DataPlaneSettings:
     shed_retry_after_s: Annotated[float, Ge(0), Le(3_600)] = 5.0
     retry_burst: Annotated[int, Ge(0), Le(10_000)] = 10
     demand_period_ms: Annotated[int, Ge(100), Le(60_000)] = 1_000
+    routed_share: Annotated[float, Ge(0), Le(1)] = 0.0
     fallback: Mapping[str, tuple[FallbackEngine, ...]] = field(default_factory=_no_fallback)
     guards: GuardSettings = field(default_factory=GuardSettings)

@@ -194,4 +194,4 @@ def test_topics_that_are_missing_are_one_finding() -> None:
     system = healthy()
     system.missing = {"shadow", "dead-letters"}
     (found,) = system.findings()
-    assert found.sentence == "2 of 13 topics are missing: headrace.dead-letters, headrace.shadow"
+    assert found.sentence == "2 of 14 topics are missing: headrace.dead-letters, headrace.shadow"

@@ -127,6 +127,9 @@ class Dispatcher:
             outcome,
             ttft_s=latency.ttft_s,
             tbot_s=latency.tbot_s,
+            e2e_s=time.monotonic() - chosen.sent_s,
+            key=asked.key,
+            retry=chosen.number > 1,
             now_ms=self._now_ms(),
         )
 

@@ -64,7 +64,12 @@ class RouterMetrics(Collector):
         yield self._gauge("attempts_in_flight", "Attempts under way", (*route, "engine"), self._in_flight())
         saved = ((name, float(router.retries_saved(*name))) for name in self._routes())
         yield self._gauge("retries_saved", "Retries that may be spent now", route, saved)
-        lost = {"demand": router.demand.dropped, "latency": router.latencies.dropped, "invalid": router.invalid}
+        lost = {
+            "demand": router.demand.dropped,
+            "latency": router.latencies.dropped,
+            "routed": router.routed.dropped,
+            "invalid": router.invalid,
+        }
         yield _counter("not_counted", "Left out of what is reported", "what", lost)
         if isinstance(self._source, FromKafka):
             yield _counter("snapshots", "What became of snapshots", "result", asdict(self._source.feed.counts))

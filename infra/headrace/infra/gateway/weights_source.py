@@ -13,12 +13,12 @@ from typing import Final, Protocol
 
 from headrace.dataplane.feed import SnapshotFeed
 from headrace.dataplane.installation import NotInstalled
-from headrace.dataplane.reporter import DemandReporter, LatencyReports
+from headrace.dataplane.reporter import DemandReporter, LatencyReports, RoutedReports
 from headrace.dataplane.router import Router
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.snapshot_file import read_snapshot
-from headrace.schemas.topics import SIGNALS_DEMAND, SIGNALS_ENGINE, WEIGHTS, TopicSettings, topic_table
+from headrace.schemas.topics import ROUTED, SIGNALS_DEMAND, SIGNALS_ENGINE, WEIGHTS, TopicSettings, topic_table
 from headrace.schemas.weights import Snapshot
 
 LOOK_AGAIN_S: Final = 1.0
@@ -49,7 +49,8 @@ class FromKafka:
 
         self.feed = SnapshotFeed(kafka, table[WEIGHTS].name, router, on_install, say)
         latencies = LatencyReports(table[SIGNALS_ENGINE].name, router.latencies)
-        self.reporter = DemandReporter(kafka, table[SIGNALS_DEMAND].name, router.demand, say, latencies)
+        routed = RoutedReports(table[ROUTED].name, router.routed)
+        self.reporter = DemandReporter(kafka, table[SIGNALS_DEMAND].name, router.demand, say, latencies, routed)
 
     async def start(self) -> None:
         """Start both threads. A broker that is away is waited for without limit, here and later."""
@@ -144,6 +145,7 @@ def let_go(router: Router) -> None:
     """Take what a router counted, and forget it."""
     router.demand.close(_now_ms())
     router.latencies.close(_now_ms())
+    router.routed.close(_now_ms())
 
 
 def undated(snapshot: Snapshot, now_ms: int) -> Snapshot:

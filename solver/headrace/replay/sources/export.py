@@ -3,7 +3,7 @@
     snapshots, decisions   from the last keyframe before the range to its end
     inputs of the solver   newest record of each key below the first tick's offsets, then all up to the last tick's;
                            read from as little before the range as is proved to be enough (`look_back`)
-    signals, foreign       of the range, by their timestamps
+    signals, routed        of the range, by their timestamps
 
 Bounded: one record a key of the input topics is held, and one block a file.
 """
@@ -34,6 +34,7 @@ from headrace.schemas.topics import (
     DECISIONS,
     FLEET,
     PROFILES,
+    ROUTED,
     SHADOW,
     SNAPSHOTS,
     STATE_OF,
@@ -44,7 +45,7 @@ from headrace.schemas.topics import (
 from headrace.schemas.weights import SnapshotCommit
 from headrace.solver.core.inputs.state_view import INPUT_ROLES
 
-EXPORTED = (SNAPSHOTS, SHADOW, DECISIONS, *INPUT_ROLES, *STATE_OF)
+EXPORTED = (SNAPSHOTS, SHADOW, DECISIONS, *INPUT_ROLES, *STATE_OF, ROUTED)
 """In this order: the snapshots say how far the inputs are needed."""
 LOOK_BACK_MS = (600_000, 7_200_000, None)
 """How far before the range a keyframe is looked for, in turn; None is the log's beginning."""
