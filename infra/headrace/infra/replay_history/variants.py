@@ -29,6 +29,7 @@ from headrace.replay.runs.variants import Job, Ran, measured_in, recorded_settin
 from headrace.replay.score.comparison import Comparison, compare
 from headrace.replay.score.digits import five_digits
 from headrace.replay.score.measured import MeasuredFleet
+from headrace.replay.score.variant_score import VariantScore
 from headrace.replay.sources.folder import HistoryFolder
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.made_folder import made_folder
@@ -85,10 +86,24 @@ def compared(asked: Asked, folder: Path, config: Config) -> Result:
     measured = measured_in(history, registry)
     anew = asked.from_signals or asked.mapped is not None
     streams = config.streams if anew or not history.ticks else None
-    jobs = [Job(folder, RECORDED, None, base, asked.out, measured, registry=registry)] if history.ticks else []
+    jobs = (
+        [Job(folder, RECORDED, None, base, asked.out, measured, registry=registry, dataplane=config.dataplane)]
+        if history.ticks
+        else []
+    )
     variants = tuple(replace(v, name=ANEW) if v.name == RECORDED and anew and jobs else v for v in variants)
     jobs += [
-        Job(asked.mapped or folder, v.name, v, base, asked.out, measured, streams=streams, registry=registry)
+        Job(
+            asked.mapped or folder,
+            v.name,
+            v,
+            base,
+            asked.out,
+            measured,
+            streams=streams,
+            registry=registry,
+            dataplane=config.dataplane,
+        )
         for v in variants
         if v.name != RECORDED or not jobs
     ]
@@ -109,8 +124,8 @@ def compared_with_shadow(asked: Asked, folder: Path, config: Config) -> Result:
     registry = registry_of(config)
     measured = measured_in(history, registry)
     jobs = [
-        Job(folder, RECORDED, None, base, asked.out, measured, registry=registry),
-        Job(folder, "shadow", None, base, asked.out, measured, SHADOW, registry=registry),
+        Job(folder, RECORDED, None, base, asked.out, measured, registry=registry, dataplane=config.dataplane),
+        Job(folder, "shadow", None, base, asked.out, measured, SHADOW, registry=registry, dataplane=config.dataplane),
     ]
     return _run(asked, history, jobs, measured)
 
@@ -165,10 +180,13 @@ def _run(asked: Asked, history: HistoryFolder, jobs: Sequence[Job], measured: Me
         raise HistoryError(f"{', '.join(idle)} could decide nothing at any tick of the range{_found(runs)}")
     comparison = compare(
         played[0].name,
-        [ran.score for ran in played if ran.score is not None],
+        _alike([ran.score for ran in played if ran.score is not None]),
         measured=measured,
         configurations={ran.name: ran.configuration for ran in played},
     )
+    told = {ran.name: ran.off_policy for ran in played}
+    variants = tuple(replace(each, off_policy=told[each.score.name]) for each in comparison.variants)
+    comparison = replace(comparison, variants=variants)
     complete = len(runs) == len(jobs) and all(ran.complete for ran in runs)
     rules = {job.name: job.known if job.variant is None else job.variant.settings for job in jobs}
     scores = [each.score for each in comparison.variants]
@@ -177,6 +195,13 @@ def _run(asked: Asked, history: HistoryFolder, jobs: Sequence[Job], measured: Me
     origin = _origin(history, asked, runs, complete=complete)
     page = write_report(document(comparison, origin, differences), asked.out)
     return Result(tuple(runs), complete, tuple(_lines(runs, comparison, page, complete=complete)), tuple(origin.notes))
+
+
+def _alike(scores: Sequence[VariantScore]) -> Sequence[VariantScore]:
+    """Give scores that count lost caches in the same way: by sessions where all of them can."""
+    if any(score.sessions is None for score in scores):
+        return [replace(score, sessions=None) for score in scores]
+    return scores
 
 
 def _found(runs: Sequence[Ran]) -> str:

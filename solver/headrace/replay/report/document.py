@@ -206,6 +206,11 @@ def _cannot_tell(comparison: Comparison, origin: Origin) -> Iterable[str]:
             "History has no sessions: lost KV caches are estimated from how much traffic was moved, with a turn every "
             f"{rules.turn_s:g} s."
         )
+    elif not origin.closed_loop:
+        yield (
+            "Lost KV caches are those of sampled sessions, by each variant's own slot tables with every engine up: "
+            "sessions that data planes sent elsewhere for a while, and caches that were evicted, are not in them."
+        )
     yield (
         f"An engine is assumed to hold {rules.queue_per_slot:g} waiting requests for each one in service, and to "
         "refuse what is beyond; a refused request is retried once, within the retry ratio, by the same weights."

@@ -17,15 +17,19 @@ from typing import Any
 import orjson
 import xxhash
 
+from headrace.dataplane.settings import DataPlaneSettings
 from headrace.replay.core.history import Finding, HistoryError
 from headrace.replay.core.play import play, play_recorded, rising
 from headrace.replay.core.played import PlayedTick
 from headrace.replay.core.recorded import RecordedTick
+from headrace.replay.core.routed import SampleFold, sample_of
 from headrace.replay.core.variant import Variant
 from headrace.replay.runs.pool import Desk, Pool
 from headrace.replay.runs.signals import signals_played
 from headrace.replay.runs.verification import recorded_of, standing_of
 from headrace.replay.score.measured import MeasuredFleet, measured_fleet
+from headrace.replay.score.off_policy import OffPolicyEstimate, OffPolicyRefused
+from headrace.replay.score.single_requests import SingleRequests
 from headrace.replay.score.variant import VariantScorer
 from headrace.replay.score.variant_score import VariantScore
 from headrace.replay.sources.container import ContainerWriter
@@ -34,7 +38,7 @@ from headrace.schemas.codec import SchemaSource, decode, encode
 from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.state import EngineState
-from headrace.schemas.topics import SNAPSHOTS, STATE_ENGINE
+from headrace.schemas.topics import ROUTED, SNAPSHOTS, STATE_ENGINE
 from headrace.solver.core.effective import settings_of
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
@@ -45,6 +49,8 @@ KEYFRAME_TICKS = 600
 """A variant's log has every route this often, so that a reader may begin anywhere near."""
 RESULT = "result.json"
 LOG = "snapshots.avro"
+_NOT_WRITTEN = ("score", "off_policy")
+"""What the comparison has, beside that of the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ class Job:
     """One variant over one folder; `variant` None plays what was recorded.
 
     `role` says whose recorded ticks: the live solver's, or a shadow's. With `streams` the signals are folded anew by
-    these settings, and ticks are the variant's own.
+    these settings, and ticks are the variant's own. `dataplane` says how large the data planes' tables are.
     """
 
     folder: Path
@@ -65,6 +71,7 @@ class Job:
     streams: StreamsSettings | None = None
     registry: SchemaSource | None = None
     folding: int = 0
+    dataplane: DataPlaneSettings = dataclasses.field(default_factory=DataPlaneSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,7 @@ class Ran:
         complete: whether it came to the range's end.
         score: how users would have fared; None where nothing was played.
         findings: what it could not read.
+        off_policy: what recorded requests tell of it; None where history has none.
     """
 
     name: str
@@ -90,6 +98,7 @@ class Ran:
     complete: bool
     score: VariantScore | None
     findings: tuple[Finding, ...] = ()
+    off_policy: OffPolicyEstimate | OffPolicyRefused | None = None
 
 
 def run_variants(
@@ -108,6 +117,8 @@ def run_variant(job: Job, desk: Desk) -> Ran:
     """Play one variant, score it, and write down what it decided."""
     recorded: dict[int, str] = {}
     findings: list[Finding] = []
+    sample = _sample(job)
+    single = SingleRequests(sample.requests(), job.dataplane) if sample is not None else None
     scorer, digest = VariantScorer(job.name, measured=job.measured), xxhash.xxh3_128()
     ticks, same, untold, complete = 0, 0, 0, True
     with _Log(job.out / folder_name(job.name) / LOG) as log:
@@ -116,6 +127,8 @@ def run_variant(job: Job, desk: Desk) -> Ran:
                 complete = False
                 break
             scorer.add(tick)
+            if single is not None:
+                single.add(tick)
             log.add(tick)
             commit = tick.snapshot.commit
             digest.update(f"{commit.tick_ms} {commit.digest}\n".encode())
@@ -125,6 +138,7 @@ def run_variant(job: Job, desk: Desk) -> Ran:
                 desk.tell(untold)
                 untold = 0
     desk.tell(untold)
+    score = _finished(scorer, single) if ticks else None
     settings = job.known if job.variant is None else job.variant.settings
     ran = Ran(
         job.name,
@@ -133,11 +147,29 @@ def run_variant(job: Job, desk: Desk) -> Ran:
         same,
         digest.hexdigest(),
         complete,
-        scorer.finish() if ticks else None,
-        tuple(dict.fromkeys(findings)),
+        score,
+        tuple(dict.fromkeys((*findings, *(() if sample is None else sample.findings())))),
+        None if single is None or not ticks else single.off_policy,
     )
     _write_result(job.out / folder_name(job.name) / RESULT, ran)
     return ran
+
+
+def _sample(job: Job) -> SampleFold | None:
+    """Read the single requests of a job's history; None where it has none."""
+    history = HistoryFolder(job.folder)
+    places = history.places(ROUTED)
+    if not places:
+        return None
+    return sample_of((record for place in places for record in history.read(place)), history.span, job.registry)
+
+
+def _finished(scorer: VariantScorer, single: SingleRequests | None) -> VariantScore:
+    score = scorer.finish()
+    if single is None:
+        return score
+    single.finish()
+    return dataclasses.replace(score, sessions=single.sessions)
 
 
 def recorded_settings(history: HistoryFolder) -> SolverSettings | None:
@@ -226,5 +258,7 @@ class _Log:
 
 
 def _write_result(path: Path, ran: Ran) -> None:
-    plain = {field.name: getattr(ran, field.name) for field in dataclasses.fields(ran) if field.name != "score"}
+    plain = {
+        field.name: getattr(ran, field.name) for field in dataclasses.fields(ran) if field.name not in _NOT_WRITTEN
+    }
     path.write_bytes(orjson.dumps(plain, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n")

@@ -3,11 +3,12 @@
     w = probability under the other policy / propensity
     IPS   = sum w cost / n            unbiased, wild              SNIPS = sum w cost / sum w       the same, tamed
     DR    = mean of  sum_e pi(e) m(e) + w (cost - m(engine))      m: mean cost of that route on that engine so far seen
-    effective sample size = (sum w)^2 / sum w^2
+    effective sample size = (sum w)^2 / sum_s (sum of w in session s)^2
 
-Refused below a stated effective sample size, and where the other policy sends traffic to where none was ever sent. All
-three take one request at a time: had many moved, the engines' loads, and so all costs, would be others. They speak of
-policies near the recorded one; the fleet model speaks of those far from it.
+A session's hash is drawn once, so its requests are one draw; those of no session are each their own. Refused below a
+stated effective sample size, and where the other policy sends traffic to where none was ever sent. All three take one
+request at a time: had many moved, the engines' loads, and so all costs, would be others. They speak of policies near
+the recorded one; the fleet model speaks of those far from it.
 
 Source: Horvitz and Thompson 1952; Swaminathan and Joachims 2015 (self-normalised); Dudik, Langford and Li 2011 (DR).
 """
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.replay.score.latency_mass import Floats
+from headrace.replay.score.latency_mass import Floats, Ints
 from headrace.replay.score.settings import ScoreSettings
 
 UNSUPPORTED_AT_MOST = 0.05
@@ -26,13 +27,17 @@ UNSUPPORTED_AT_MOST = 0.05
 
 @dataclass(frozen=True, slots=True)
 class LoggedChoice:
-    """One request's decision: where it went, with which probability, 0..1, and what its user then waited."""
+    """One request's decision: where it went, with which probability, 0..1, and what its user then waited.
+
+    `session` is any number that its requests share; None where it stands alone.
+    """
 
     at_ms: int
     route: str
     engine_id: str
     propensity: float
     cost_ms: float
+    session: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +84,25 @@ def off_policy(
         known[i] = seen[choice.engine_id]
         total = sum(supported.values())
         model[i] = sum(s * seen[e] for e, s in supported.items()) / total if total > 0.0 else known[i]
-    return _estimated(cost, weight, model + weight * (cost - known), unsupported / len(kept), settings)
+    doubly = model + weight * (cost - known)
+    return _estimated(_Draws(cost, weight, doubly, _sessions(kept)), unsupported / len(kept), settings)
 
 
-def _estimated(
-    cost: Floats, weight: Floats, doubly: Floats, unsupported: float, settings: ScoreSettings
-) -> OffPolicyEstimate | OffPolicyRefused:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Draws:
+    """Choices as arrays, (n,): cost, w, the doubly robust term, and the number of the session."""
+
+    cost: Floats
+    weight: Floats
+    doubly: Floats
+    session: Ints
+
+
+def _estimated(draws: _Draws, unsupported: float, settings: ScoreSettings) -> OffPolicyEstimate | OffPolicyRefused:
+    cost, weight = draws.cost, draws.weight
     count, total = len(cost), float(weight.sum())
-    effective = total**2 / float(weight @ weight) if total > 0.0 else 0.0
+    by_session = np.bincount(draws.session, weight)
+    effective = total**2 / float(by_session @ by_session) if total > 0.0 else 0.0
     if effective < settings.fewest_effective:
         return OffPolicyRefused(
             f"effective sample size {effective:.0f} of {count:,} choices; at least {settings.fewest_effective:.0f}",
@@ -100,15 +116,23 @@ def _estimated(
             effective,
         )
     snips = float(weight @ cost) / total
+    off = np.bincount(draws.session, weight * (cost - snips))
     return OffPolicyEstimate(
         choices=count,
         effective=effective,
         unsupported=unsupported,
         ips_ms=float(weight @ cost) / count,
         snips_ms=snips,
-        dr_ms=float(doubly.mean()),
-        error_ms=math.sqrt(float((weight**2) @ (cost - snips) ** 2)) / total,
+        dr_ms=float(draws.doubly.mean()),
+        error_ms=math.sqrt(float(off @ off)) / total,
     )
+
+
+def _sessions(choices: Sequence[LoggedChoice]) -> Ints:
+    """Number the sessions by their first choices; a choice of no session is one of its own."""
+    numbers: dict[tuple[bool, int], int] = {}
+    named = ((True, i) if c.session is None else (False, c.session) for i, c in enumerate(choices))
+    return np.array([numbers.setdefault(name, len(numbers)) for name in named], dtype=np.int64)
 
 
 def _direct(choices: Sequence[LoggedChoice]) -> dict[str, dict[str, float]]:
