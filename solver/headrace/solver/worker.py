@@ -24,13 +24,13 @@ from headrace.schemas.bus.transactions import Committed, Failed, Fenced
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.weights import InputOffsets, Snapshot, SnapshotMode, SnapshotStatus
 from headrace.solver.core.answer.refused import REFUSED
-from headrace.solver.core.answer.tick_line import everything_is_refused, tick_line
 from headrace.solver.core.decide import Decided, Waiting, decide
 from headrace.solver.core.effective import settings_text
 from headrace.solver.core.inputs.assemble import assemble
 from headrace.solver.core.inputs.digests import LogDigests
 from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.tick import Tick, TickStamp
+from headrace.solver.core.tick_line import everything_is_refused, tick_line
 from headrace.solver.metrics import count_inputs, count_standing_by, count_start, count_tick
 from headrace.solver.ports import Ports
 from headrace.solver.publish import NoPen, Pen, Unsound

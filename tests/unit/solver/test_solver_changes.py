@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from headrace.schemas.weights import Excluded, Protected, Reason, SnapshotStatus
 from headrace.solver.core.answer.changes import Moved, moved, weights_differ
-from headrace.solver.core.answer.tick_line import tick_line
+from headrace.solver.core.tick_line import tick_line
 from solver_ticks import route_of, snapshot_of, stamp, tick_of
 
 HALF = {"e1": 500_000, "e2": 500_000}
