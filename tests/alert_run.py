@@ -236,11 +236,12 @@ class AlertRun:
     def until_fired(self, *alerts: str, in_s: float = 0.0) -> None:
         """Let time pass until each alert's expression has held; `in_s` later, if nothing changed."""
 
-        def met() -> bool:
-            self.fired |= {name for name in alerts if self.query(ALERTS[name]["expr"], in_s)}
-            return self.fired.issuperset(alerts)
+        self.until(lambda: self.fires(*alerts, in_s=in_s), f"{sorted(alerts)} fire")
 
-        self.until(met, f"{sorted(alerts)} fire")
+    def fires(self, *alerts: str, in_s: float = 0.0) -> bool:
+        """Say whether each alert's expression has held by now."""
+        self.fired |= {name for name in alerts if self.query(ALERTS[name]["expr"], in_s)}
+        return self.fired.issuperset(alerts)
 
     def firing(self) -> list[str]:
         """Give the alerts whose expressions hold now."""

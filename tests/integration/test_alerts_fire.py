@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 
@@ -18,7 +19,7 @@ from headrace.infra.fleet.commands import Heal, Silence, Slow
 from headrace.infra.gateway_engine.behaviour import Fault
 from headrace.schemas.codec import encode
 from headrace.schemas.overrides import WHOLE_FLEET, Override, OverrideKind
-from headrace.schemas.signals import EngineSignals, EngineStatus, Health, Vantage
+from headrace.schemas.signals import EngineSignals, EngineStatus, Health, Outcomes, Vantage
 from metric_page import documented
 from prometheus_tools import program
 
@@ -44,6 +45,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AlertRun]:
         found = AlertRun(program("prometheus"), tmp_path_factory.mktemp("alerts"), stack)
         found.start()
         _all_is_well(found)
+        _one_of_a_pool_fails_its_requests(found)
         _a_gateways_engines_fail(found)
         _engines_are_away(found)
         _an_operator_freezes_all(found)
@@ -58,6 +60,38 @@ def _all_is_well(run: AlertRun) -> None:
     run.until(lambda: streams <= run.told, "streams have been timed")
     # What moved while it started counts for a minute.
     run.until(lambda: not run.firing(), "no alert fires while all is well", timeout_s=150.0)
+
+
+def _one_of_a_pool_fails_its_requests(run: AlertRun) -> None:
+    """Four engines of a model of their own, since the demo's stand alone at their sites and have no peers."""
+    like = run.session.options.scenario.engines[0].spec
+    specs = [replace(like, engine_id=f"pool-{i}", models=("pooled",)) for i in range(4)]
+    run.put(run.topics["fleet"].name, [(spec.key, encode(spec)) for spec in specs])
+    status, told_ms = EngineStatus(Health.HEALTHY, 1, 1, 1, 0.0, 0.0, 0.0), time.time_ns() // 1_000_000
+
+    def told() -> bool:
+        nonlocal told_ms
+        now_ms = time.time_ns() // 1_000_000
+        if now_ms - told_ms >= 1_000:
+            signals = [
+                EngineSignals(
+                    spec.engine_id,
+                    "pool",
+                    Vantage.ENGINE,
+                    told_ms,
+                    now_ms,
+                    (),
+                    status,
+                    outcomes=(Outcomes("pooled", 5, 5) if spec is specs[0] else Outcomes("pooled", 10, 0),),
+                )
+                for spec in specs
+            ]
+            told_ms = now_ms
+            run.put(run.topics["signals.engine"].name, [(one.key, encode(one)) for one in signals])
+        return run.fires("HeadraceEngineFailing")
+
+    run.until(told, "HeadraceEngineFailing fires")
+    run.put(run.topics["fleet"].name, [(spec.key, None) for spec in specs])
 
 
 def _a_gateways_engines_fail(run: AlertRun) -> None:
