@@ -25,12 +25,12 @@ def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guard
     changes = dict(_aways(guarded))
     back: dict[str, tuple[int, float]] = {}
     for engine in guarded.problem.engines:
-        memory = guarded.memory(engine.engine_id)
-        if engine.exclusion is None and (memory.away or memory.returned_ms is not None):
+        memory = guarded.remembered.get(engine.engine_id)
+        if memory is not None and engine.exclusion is None and (memory.away or memory.returned_ms is not None):
             since_ms = moment.now_ms if memory.returned_ms is None else memory.returned_ms
             back[engine.engine_id] = since_ms, _share(moment.now_ms - since_ms, settings)
     short = _short_models(guarded.problem, {name: share for name, (_, share) in back.items()}) if back else set[str]()
-    for engine in guarded.problem.engines:
+    for engine in guarded.problem.engines if back else ():
         if engine.engine_id in back:
             since_ms, share = back[engine.engine_id]
             capped = share < 1.0 and short.isdisjoint(engine.models)

@@ -45,9 +45,9 @@ def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guard
         return guarded
     changes: dict[str, Change] = {}
     for engine in guarded.problem.engines:
-        before = guarded.memory(engine.engine_id)
-        if engine.exclusion is not None or _at_rest(engine, before):
+        if engine.exclusion is not None or _at_rest(engine, guarded.remembered.get(engine.engine_id)):
             continue
+        before = guarded.memory(engine.engine_id)
         memory = _remembered(engine, before, guarded.problem.profiles.get(engine.profile_id), settings, moment)
         share = 1.0 if memory.capacity_ppm is None else memory.capacity_ppm / PPM
         if share < engine.factor:
@@ -59,9 +59,9 @@ def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guard
     return guarded.changed("measured_capacity", changes)
 
 
-def _at_rest(engine: Engine, before: EngineMemory) -> bool:
+def _at_rest(engine: Engine, before: EngineMemory | None) -> bool:
     """Say whether there is nothing to measure and nothing to give back: true of nearly all of them."""
-    if before.full_since_ms is not None or believed_share(before) < 1.0:
+    if before is not None and (before.full_since_ms is not None or believed_share(before) < 1.0):
         return False
     return engine.throughput is None or engine.throughput.waiting <= STANDS * engine.throughput.running
 

@@ -68,7 +68,10 @@ def _of_pool(
 ) -> Iterator[tuple[str, str, Change]]:
     """Give what changes, by cause and engine."""
     penalty: dict[str, float] = {}
-    for engine in there:
+    # Of nearly all nothing is remembered or found; such an engine has its whole capacity, and nothing of it changes.
+    known = guarded.remembered
+    noted = [e for e in there if (name := e.engine_id) in known or name in found.slow or name in found.outcomes]
+    for engine in noted:
         name = engine.engine_id
         left = guarded.memory(name).penalty_ppm / PPM
         if name in found.slow or found.failing(name):
@@ -76,7 +79,7 @@ def _of_pool(
         else:
             penalty[name] = min(1.0, left * 2.0 ** (moment.elapsed_s * 1000 / settings.outlier_recovery_ms))
     room = settings.outlier_max_share * sum(e.capacity_rps for e in there)
-    for engine in sorted(there, key=lambda e: (penalty[e.engine_id], e.engine_id)):
+    for engine in sorted(noted, key=lambda e: (penalty[e.engine_id], e.engine_id)):
         name, before = engine.engine_id, guarded.memory(engine.engine_id)
         left_ppm = round(penalty[name] * PPM)
         # A ppm of room: a cap that is met exactly must not be missed by the last bit of a sum.
