@@ -2,19 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from headrace.replay.core.columnar.engine_windows import EngineWindows, pooled_windows
 from headrace.replay.core.columnar.engines import ColumnarEngines, without_percentiles
 from headrace.replay.core.refold import Refold
+from headrace.replay.core.told import pooled
 from headrace.schemas.check_state import State
 from headrace.schemas.codec import encode
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.signals import Distribution, EngineSignals, EngineStatus, Health, Metric, Outcomes, Vantage
+from headrace.schemas.state import EngineState
 from headrace.schemas.topics import SIGNALS_ENGINE, TopicSettings, topic_table
+from headrace.solver.core.inputs.pooled_window import pooled_window
 from headrace.streams.core.partitioner import partition_of
 from headrace.streams.settings import StreamsSettings
 
@@ -142,6 +147,30 @@ def test_engines_whose_requests_are_counted_stay_in_columns(seed: int) -> None:
     columns = ColumnarEngines(TOPIC, rules)
     assert table_of(columns, records, cuts) == alike(table_of(Refold(TOPIC, rules), records, cuts))
     assert not columns._over
+
+
+@given(seeds)
+def test_windows_are_pooled_of_columns_as_of_states(seed: int) -> None:
+    dice = Dice(seed)
+    records = dice.log()
+    columns, windows, table = ColumnarEngines(TOPIC, StreamsSettings()), EngineWindows(), dict[bytes, EngineState]()
+    ends = [*sorted(dice.below(len(records) + 1) for _ in range(dice.below(5))), len(records)]
+    for begin, end in pairwise([0, *ends]):
+        columns.take(records[begin:end], None)
+        regular, live = columns.told_columns()
+        told = {} if regular is None else dict(regular.states())
+        if regular is not None:
+            assert dict(pooled_windows(regular)) == {key: pooled_window(s.latencies) for key, s in told.items()}
+            assert dict(regular.bare_states()) == {key: replace(state, latencies=()) for key, state in told.items()}
+            windows.take(regular)
+        for key, state in live.items():
+            windows.put(key, state)
+        table |= told | live
+        if dice.below(4) == 0:
+            key = dice.pick(ENGINES).encode()
+            table.pop(key, None)
+            windows.forget(key)
+        assert windows.pooled() == pooled(table)
 
 
 @given(seeds)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headrace.replay.core.told import Arrived, Lengths, Teller, Told
+from headrace.replay.core.told import Arrived, Lengths, Teller, Told, pooled
 from headrace.replay.score.calibration import calibrate
 from headrace.replay.score.length_spread import equal_lengths
 from headrace.replay.score.looking_back import LookingBack
@@ -67,14 +67,18 @@ def shown(second: int, ttft_s: float, whole_s: float, count: int = 100) -> Engin
     )  # fmt: skip
 
 
+def told_of(teller: Teller, seen: StateView) -> Told:
+    return teller.tell(seen.demands, pooled(seen.engines))
+
+
 def test_a_state_is_told_once() -> None:
     teller, state = Teller(), demanded(5)
-    assert teller.tell(view(state)).arrived == (Arrived(ROUTE, arrivals(state)),)
-    assert teller.tell(view(state)).arrived == ()
+    assert told_of(teller, view(state)).arrived == (Arrived(ROUTE, arrivals(state)),)
+    assert told_of(teller, view(state)).arrived == ()
 
 
 def test_tokens_are_what_follows_the_first_one_over_the_time_between_two() -> None:
-    (lengths,) = Teller().tell(view(None, shown(10, 0.1, 0.6))).lengths
+    (lengths,) = told_of(Teller(), view(None, shown(10, 0.1, 0.6))).lengths
     assert lengths.tokens == pytest.approx(50.0)
     # The middle of the window, less the half second for which they were decoded.
     assert lengths.at_ms == START_MS + 5_000 - 500
@@ -83,12 +87,12 @@ def test_tokens_are_what_follows_the_first_one_over_the_time_between_two() -> No
 def test_a_queue_that_grows_is_not_taken_for_shorter_answers() -> None:
     teller = Teller()
     # The wait grows by 0.1 s a second, and each answer takes 2 s after its first token: 200 tokens.
-    found = [teller.tell(view(None, shown(10 + s, 0.1 * s, 0.1 * (s - 2) + 2.0))).lengths for s in range(12)]
+    found = [told_of(teller, view(None, shown(10 + s, 0.1 * s, 0.1 * (s - 2) + 2.0))).lengths for s in range(12)]
     assert [round(lengths.tokens) for (lengths,) in found[4:]] == [200] * 8
 
 
 def test_too_few_answers_tell_no_length() -> None:
-    assert Teller().tell(view(None, shown(10, 0.1, 0.6, count=19))).lengths == ()
+    assert told_of(Teller(), view(None, shown(10, 0.1, 0.6, count=19))).lengths == ()
 
 
 # --- what scoring makes of it ---------------------------------------------------------------------------------------

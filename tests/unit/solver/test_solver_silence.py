@@ -10,8 +10,9 @@ from headrace.schemas.state import EngineState, LatencyState
 from headrace.schemas.weights import Reason
 from headrace.solver.core.inputs.assemble import assemble, lost_telemetry
 from headrace.solver.core.inputs.measure import measure, throughput
+from headrace.solver.core.inputs.pooled_window import pooled_window
 from headrace.solver.core.inputs.state_view import StateFold
-from headrace.solver.core.problem import Measured, Problem
+from headrace.solver.core.problem import Measured, Problem, Throughput
 from headrace.solver.settings import SolverSettings
 from solver_inputs import NOW_MS, TOPICS, demand_state, engine_state, profile, raw, spec
 
@@ -91,8 +92,16 @@ def state(*latencies: LatencyState, **fields: object) -> EngineState:
     return engine_state("e1", **{"latencies": latencies, "covered_ms": 10_000, **fields})
 
 
+def measured(told: EngineState, **of_profile: object) -> Measured | None:
+    return measure(told, pooled_window(told.latencies), profile(**of_profile))
+
+
+def through(told: EngineState) -> Throughput | None:
+    return throughput(told, pooled_window(told.latencies))
+
+
 def test_an_engine_is_measured_at_the_length_of_answers_of_its_profile() -> None:
-    found = measure(
+    found = measured(
         state(
             latency(Metric.E2E, 200, 9.0),
             latency(Metric.TBOT, 200, 0.02, 0.03),
@@ -100,35 +109,35 @@ def test_an_engine_is_measured_at_the_length_of_answers_of_its_profile() -> None
             running=7.0,
             waiting=2.0,
         ),
-        profile(output_tokens=100.0),
+        output_tokens=100.0,
     )
     # 200 in 10 s; 0.5 + 100 x 0.02 s, smoothed 0.6 + 100 x 0.03 s.
     assert found == Measured(20.0, pytest.approx(2.5), pytest.approx(3.6), 200, 9.0, 2.0)
 
 
 def test_without_its_parts_the_whole_is_taken_as_it_is() -> None:
-    found = measure(state(latency(Metric.E2E, 50, 1.5), running=None), profile())
+    found = measured(state(latency(Metric.E2E, 50, 1.5), running=None))
     assert found == Measured(5.0, 1.5, 1.5, 50, None, as_they_came=True)
 
 
 def test_what_goes_through_an_engine_is_counted_and_what_is_inside_it_told() -> None:
     told = state(latency(Metric.E2E, 200, 9.0), latency(Metric.TTFT, 220, 0.5), running=7.0, waiting=2.0)
-    found = throughput(replace(told, finished_rps=18.0))
+    found = through(replace(told, finished_rps=18.0))
     assert found is not None
     assert (found.running, found.waiting, found.recent_rps) == (7.0, 2.0, 18.0)
     assert (found.window_rps, found.window_s, found.signal_ms) == (20.0, 10.0, told.last_signal_ms)
-    assert throughput(replace(told, waiting=None)) is None
+    assert through(replace(told, waiting=None)) is None
 
 
 def test_an_engine_that_finishes_nothing_has_a_throughput_of_zero() -> None:
-    found = throughput(replace(state(running=7.0, waiting=200.0), finished_rps=0.0))
+    found = through(replace(state(running=7.0, waiting=200.0), finished_rps=0.0))
     assert found is not None
     assert (found.recent_rps, found.window_rps) == (0.0, 0.0)
 
 
 def test_models_are_weighted_by_their_requests() -> None:
     other = LatencyState("n", Metric.E2E, 150, 3.0, 3.0, None, None, None)
-    found = measure(state(latency(Metric.E2E, 50, 1.0), other), profile())
+    found = measured(state(latency(Metric.E2E, 50, 1.0), other))
     assert found is not None
     assert found.latency_s == pytest.approx(2.5)
 
@@ -144,7 +153,7 @@ def test_models_are_weighted_by_their_requests() -> None:
     ids=["nothing", "no traffic", "cover unknown", "no whole"],
 )
 def test_what_is_not_measured_is_not_guessed(unknown: EngineState) -> None:
-    assert measure(unknown, profile()) is None
+    assert measured(unknown) is None
 
 
 def test_an_excluded_engine_is_not_measured() -> None:

@@ -13,7 +13,7 @@ from headrace.infra.fleet.scenario import Scenario
 from headrace.infra.fleet.script import Timed
 from headrace.infra.simulate.observer import Observer, Waited, WeightsHistory
 from headrace.replay.core.played import PlayedTick
-from headrace.replay.core.told import Teller
+from headrace.replay.core.told import Teller, pooled
 from headrace.replay.score.length_spread import LengthSpread
 from headrace.replay.score.measured import NOTHING_MEASURED, MeasuredFleet, MeasuredFold
 from headrace.replay.score.off_policy import LoggedChoice
@@ -115,7 +115,8 @@ class _Recorder:
     def tick(self, problem: Problem, tick: Tick) -> None:
         """Take a tick; a `Watcher`."""
         now_ms = tick.snapshot.commit.tick_ms
-        told = self._teller.tell(self._loop.view())
+        view = self._loop.view()
+        told = self._teller.tell(view.demands, pooled(view.engines))
         self.scorer.add(PlayedTick(now_ms, problem, tick.snapshot, tick.record, told))
         if now_ms >= self._read_ms:
             self._read_ms = now_ms + STATES_EVERY_MS

@@ -18,7 +18,7 @@ from headrace.replay.core.history import HistoryError
 from headrace.replay.core.played import PlayedTick
 from headrace.replay.core.recorded import RecordedTick
 from headrace.replay.core.standing import Standing
-from headrace.replay.core.told import Teller
+from headrace.replay.core.told import Teller, pooled
 from headrace.replay.core.variant import Variant
 from headrace.schemas.weights import Snapshot
 from headrace.solver.core.decide import Waiting, decide
@@ -40,7 +40,9 @@ def play_recorded(ticks: Iterable[RecordedTick], standing: Standing, known: Solv
         commit = tick.snapshot.commit
         view = standing.at(commit.inputs)
         problem = in_work(assemble(view, settings, commit.tick_ms), tick.previous)
-        yield PlayedTick(commit.tick_ms, problem, tick.snapshot, tick.record, teller.tell(view))
+        yield PlayedTick(
+            commit.tick_ms, problem, tick.snapshot, tick.record, teller.tell(view.demands, pooled(view.engines))
+        )
 
 
 def rising(ticks: Iterable[PlayedTick]) -> Iterator[PlayedTick]:
@@ -79,7 +81,7 @@ def play(variant: Variant, ticks: Iterable[RecordedTick], standing: Standing, lp
         last = slot
         view = standing.at(commit.inputs)
         played = decided(tick, view, previous, settings, lp)
-        told = teller.tell(view)
+        told = teller.tell(view.demands, pooled(view.engines))
         if played is not None:
             yield replace(played, told=told)
             previous = played.snapshot

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.signals import Metric
 from headrace.schemas.state import DemandState, EngineState
-from headrace.solver.core.inputs.state_view import StateView
 from headrace.streams.core.demand import arrivals
 
 FEWEST = 20
@@ -54,7 +53,7 @@ NOTHING_TOLD = Told()
 
 
 @dataclass(slots=True)
-class _Sum:
+class Pool:
     """A sum of a window's values, each counted as often as it was measured; its middle, ms."""
 
     count: int = 0
@@ -62,6 +61,7 @@ class _Sum:
     middle: float = 0.0
 
     def mean(self) -> float:
+        """Give the mean; 0 of nothing."""
         return self.total / self.count if self.count else 0.0
 
 
@@ -98,9 +98,9 @@ class Teller:
         self._demands: dict[bytes, DemandState] = {}
         self._first: dict[str, _FirstTokens] = {}
 
-    def tell(self, view: StateView) -> Told:
-        """Give what is new in a view."""
-        return Told(tuple(self._arrived(view.demands)), tuple(self._lengths(view.engines)))
+    def tell(self, demands: Mapping[bytes, DemandState], pools: Mapping[str, Mapping[Metric, Pool]]) -> Told:
+        """Give what is new in a view's demands, and in its engines' windows, `pooled`."""
+        return Told(tuple(self._arrived(demands)), tuple(self._lengths(pools)))
 
     def _arrived(self, demands: Mapping[bytes, DemandState]) -> Iterator[Arrived]:
         read, self._demands = self._demands, dict(demands)
@@ -109,8 +109,8 @@ class Teller:
             if panes:
                 yield Arrived(state.route, panes)
 
-    def _lengths(self, engines: Mapping[bytes, EngineState]) -> Iterator[Lengths]:
-        for model, sums in sorted(_pooled(engines).items()):
+    def _lengths(self, pools: Mapping[str, Mapping[Metric, Pool]]) -> Iterator[Lengths]:
+        for model, sums in sorted(pools.items()):
             whole, first, token = (sums.get(metric) for metric in (Metric.E2E, Metric.TTFT, Metric.TBOT))
             if whole is None or first is None or token is None or whole.count < FEWEST or token.total <= 0.0:
                 continue
@@ -125,16 +125,16 @@ class Teller:
                 yield Lengths(model, round(begun_ms), decoding_s / token.mean())
 
 
-def _pooled(engines: Mapping[bytes, EngineState]) -> dict[str, dict[Metric, _Sum]]:
-    """Add up the windows of all engines by model and metric."""
-    pools: dict[str, dict[Metric, _Sum]] = {}
+def pooled(engines: Mapping[bytes, EngineState]) -> dict[str, dict[Metric, Pool]]:
+    """Add up the windows of all engines by model and metric, in the order of their keys."""
+    pools: dict[str, dict[Metric, Pool]] = {}
     for _, state in sorted(engines.items()):
         if not state.covered_ms:
             continue
         middle = state.as_of_ms - state.covered_ms / 2
         for latency in state.latencies:
             if latency.count and latency.mean_s is not None:
-                into = pools.setdefault(latency.model, {}).setdefault(latency.metric, _Sum())
+                into = pools.setdefault(latency.model, {}).setdefault(latency.metric, Pool())
                 into.count += latency.count
                 into.total += latency.count * latency.mean_s
                 into.middle += latency.count * middle

@@ -6,7 +6,7 @@
 Without panes, percentiles and what only the fold goes on from, which no tick reads.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import repeat, starmap
 from typing import Any
@@ -75,8 +75,16 @@ class StateColumns:
         """Give them as states, by key."""
         latencies = self._latencies()
         end = np.cumsum(self.series_of)
+        spans = zip((end - self.series_of).tolist(), end.tolist(), strict=True)
+        return self._states(tuple(latencies[begin:end]) for begin, end in spans)
+
+    def bare_states(self) -> Iterator[tuple[bytes, EngineState]]:
+        """Give them without latencies, which are most of what there is to make: `engine_windows` has what is read."""
+        return self._states(repeat((), len(self.keys)))
+
+    def _states(self, latencies: Iterable[tuple[LatencyState, ...]]) -> Iterator[tuple[bytes, EngineState]]:
         replicas = [_maybe(np.nan_to_num(column).astype(np.int64), np.isnan(column)) for column in self.numbers.T[:3]]
-        gauges = [_measured(column) for column in self.numbers.T[3:]]
+        gauges = [measured(column) for column in self.numbers.T[3:]]
         columns = zip(
             [key.decode() for key in self.keys],
             self.as_of_ms.tolist(),
@@ -85,7 +93,7 @@ class StateColumns:
             [HEALTHS[number] for number in self.health.tolist()],
             *replicas,
             *gauges,
-            [tuple(latencies[a:b]) for a, b in zip((end - self.series_of).tolist(), end.tolist(), strict=True)],
+            latencies,
             self.coverage.tolist(),
             [_FILLED[each] for each in zip(self.is_held.tolist(), self.is_apart.tolist(), strict=True)],
             [INVALIDS[number] for number in self.invalid.tolist()],
@@ -94,7 +102,7 @@ class StateColumns:
             [b""] * len(self.keys),
             _maybe(self.period_ms, self.period_ms < 0),
             self.covered_ms.tolist(),
-            _measured(self.finished_rps),
+            measured(self.finished_rps),
             repeat(None, len(self.keys)),
             repeat(None, len(self.keys)) if self.outcomes is None else self.outcomes.states(),
             strict=True,
@@ -104,14 +112,15 @@ class StateColumns:
     def _latencies(self) -> list[LatencyState]:
         numbers: list[int] = self.series.tolist()
         named = [self.names[number] for number in numbers]
-        told = zip(named, self.count.tolist(), _measured(self.mean_s), _measured(self.smoothed_s), strict=True)
+        told = zip(named, self.count.tolist(), measured(self.mean_s), measured(self.smoothed_s), strict=True)
         return [
             LatencyState(model, metric, count, mean, smoothed, None, None, None)
             for (model, metric), count, mean, smoothed in told
         ]
 
 
-def _measured(values: Floats) -> list[float | None]:
+def measured(values: Floats) -> list[float | None]:
+    """Give values of a column; None where they are NaN."""
     return _maybe(values, np.isnan(values))
 
 

@@ -24,6 +24,7 @@ from headrace.schemas.signals import Health
 from headrace.schemas.state import DemandState, EngineState, Invalid, NetworkState
 from headrace.schemas.weights import PPM, Reason
 from headrace.solver.core.inputs.measure import measure, outcomes, throughput
+from headrace.solver.core.inputs.pooled_window import pooled_window
 from headrace.solver.core.inputs.silence import Hearing, hearing_of
 from headrace.solver.core.inputs.stand_in import stand_in
 from headrace.solver.core.inputs.state_view import StateView
@@ -99,6 +100,10 @@ def _engine(view: StateView, spec: EngineSpec, settings: SolverSettings, hearing
     capacity = spec.capacity_rps_per_replica
     if capacity is None:
         capacity = 0.0 if profile is None else profile.capacity_rps
+    window = None
+    if exclusion is None and state is not None:
+        known = view.windows.get(spec.key)
+        window = pooled_window(state.latencies) if known is None else known
     return Engine(
         engine_id=spec.engine_id,
         site=spec.site,
@@ -113,8 +118,8 @@ def _engine(view: StateView, spec: EngineSpec, settings: SolverSettings, hearing
         factor_sentence="; ".join([*ready_sentence, *sentences]),
         latency_sentence=_latency_sentence(spec) if profile is None else "",
         exclusion=exclusion,
-        measured=None if exclusion or state is None or profile is None else measure(state, profile),
-        throughput=None if exclusion or state is None else throughput(state),
+        measured=None if state is None or window is None or profile is None else measure(state, window, profile),
+        throughput=None if state is None or window is None else throughput(state, window),
         outcomes=None if exclusion or state is None or state.outcomes is None else outcomes(state.outcomes),
     )
 

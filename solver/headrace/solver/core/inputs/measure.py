@@ -13,45 +13,39 @@ by the engine itself: the same requests, seen from two sides, are not added up.
 from collections.abc import Iterable
 
 from headrace.schemas.fleet import LatencyProfile
-from headrace.schemas.signals import Metric, Vantage
-from headrace.schemas.state import EngineState, LatencyState, OutcomePane, OutcomeState
+from headrace.schemas.signals import Vantage
+from headrace.schemas.state import EngineState, OutcomePane, OutcomeState
+from headrace.solver.core.inputs.pooled_window import PooledWindow
 from headrace.solver.core.problem import Measured, Outcomes, Throughput
 
 _MS = 1000.0
 _SEES_ALL = (Vantage.GATEWAY, Vantage.CLIENT)
 
 
-def measure(state: EngineState, profile: LatencyProfile) -> Measured | None:
+def measure(state: EngineState, window: PooledWindow, profile: LatencyProfile) -> Measured | None:
     """Read an engine's window; None where it had no traffic."""
-    ttft, tbot, whole = list[LatencyState](), list[LatencyState](), list[LatencyState]()
-    kinds = {Metric.TTFT: ttft, Metric.TBOT: tbot, Metric.E2E: whole}
-    for latency in state.latencies:
-        if latency.count > 0 and (kind := kinds.get(latency.metric)) is not None:
-            kind.append(latency)
-    counted = whole or ttft
-    samples = sum(latency.count for latency in counted)
+    samples = window.requests
     if not samples or not state.covered_ms:
         return None
-    if ttft and tbot:
-        window = _mean(ttft) + profile.output_tokens * _mean(tbot)
-        smoothed = _smoothed(ttft) + profile.output_tokens * _smoothed(tbot)
-    elif whole:
-        window, smoothed = _mean(whole), _smoothed(whole)
+    as_they_came = window.ttft_s is None or window.tbot_s is None
+    if window.ttft_s is not None and window.tbot_s is not None:
+        mean = window.ttft_s + profile.output_tokens * window.tbot_s
+        smoothed = (window.ttft_smoothed_s or 0.0) + profile.output_tokens * (window.tbot_smoothed_s or 0.0)
+    elif window.e2e_s is not None:
+        mean, smoothed = window.e2e_s, window.e2e_smoothed_s or 0.0
     else:
         return None
     inside = None if state.running is None else state.running + (state.waiting or 0.0)
-    as_they_came = not (ttft and tbot)
     rate_rps = samples / (state.covered_ms / _MS)
-    return Measured(rate_rps, window, smoothed, samples, inside, state.waiting or 0.0, as_they_came)
+    return Measured(rate_rps, mean, smoothed, samples, inside, state.waiting or 0.0, as_they_came)
 
 
-def throughput(state: EngineState) -> Throughput | None:
+def throughput(state: EngineState, window: PooledWindow) -> Throughput | None:
     """Read what goes through an engine; None where it does not say what is in service and what waits."""
     if state.running is None or state.waiting is None or not state.covered_ms:
         return None
-    counted = _of(state, Metric.E2E) or _of(state, Metric.TTFT)
     window_s = state.covered_ms / _MS
-    finished = sum(latency.count for latency in counted) / window_s
+    finished = window.requests / window_s
     return Throughput(state.last_signal_ms, state.running, state.waiting, state.finished_rps, finished, window_s)
 
 
@@ -76,23 +70,3 @@ def _added_up(states: list[OutcomeState]) -> Outcomes | None:
     if not by_end:
         return None
     return Outcomes(tuple(pane for _, pane in sorted(by_end.items())), states[0].pane_ms)
-
-
-def _of(state: EngineState, metric: Metric) -> list[LatencyState]:
-    return [latency for latency in state.latencies if latency.metric is metric and latency.count > 0]
-
-
-def _mean(latencies: Iterable[LatencyState]) -> float:
-    return _weighted([(latency.count, latency.mean_s) for latency in latencies])
-
-
-def _smoothed(latencies: Iterable[LatencyState]) -> float:
-    return _weighted([(latency.count, latency.smoothed_s) for latency in latencies])
-
-
-def _weighted(values: list[tuple[int, float | None]]) -> float:
-    if len(values) == 1 and (only := values[0])[1] is not None and only[0]:
-        return only[0] * only[1] / only[0]
-    known = [(count, value) for count, value in values if value is not None]
-    total = sum(count for count, _ in known)
-    return sum(count * value for count, value in known) / total if total else 0.0

@@ -23,6 +23,7 @@ from headrace.schemas.raw import RawRecord
 from headrace.schemas.state import DemandState, EngineState, NetworkState
 from headrace.schemas.topics import FLEET, PROFILES, STATE_DEMAND, STATE_ENGINE, STATE_NETWORK, Topic
 from headrace.schemas.weights import InputOffsets
+from headrace.solver.core.inputs.pooled_window import PooledWindow
 
 INPUT_ROLES = (FLEET, PROFILES, STATE_ENGINE, STATE_DEMAND, STATE_NETWORK)
 """The topics a tick is computed from."""
@@ -34,7 +35,10 @@ Read = TypeVar("Read", bound=Input)
 
 @dataclass(frozen=True, slots=True)
 class StateView:
-    """The newest sound record of each Kafka key, and how far each topic had been read. Overrides are of `fleet`."""
+    """The newest sound record of each Kafka key, and how far each topic had been read. Overrides are of `fleet`.
+
+    `windows` are of engines whose latencies were pooled before; their states hold none.
+    """
 
     specs: Mapping[bytes, EngineSpec]
     profiles: Mapping[bytes, LatencyProfile]
@@ -43,6 +47,7 @@ class StateView:
     links: Mapping[bytes, NetworkState]
     inputs: tuple[InputOffsets, ...] = ()
     overrides: Mapping[bytes, Override] = field(default_factory=dict[bytes, Override])
+    windows: Mapping[bytes, PooledWindow] = field(default_factory=dict[bytes, PooledWindow])
 
 
 class StateFold:
