@@ -3,9 +3,11 @@
 import time
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
+from conftest import fresh_topics
 from headrace.infra.brokers.contract import Broker
+from headrace.infra.provision import apply_topics
 from headrace.schemas.bus.clients import producer_options
 from headrace.schemas.bus.compacted import CompactedReader
 from headrace.schemas.bus.settings import KafkaSettings
@@ -20,6 +22,12 @@ def values(kafka: KafkaSettings, topic: str) -> list[bytes | None]:
         found += [record.value for record in reader.poll(5.0)]
     reader.close()
     return found
+
+
+def read_on_to(value: bytes, reader: CompactedReader) -> None:
+    deadline = time.monotonic() + 30
+    while value not in [record.value for record in reader.poll(0.5)]:
+        assert time.monotonic() < deadline
 
 
 def writer(kafka: KafkaSettings, topics: TopicSettings) -> TransactionalPublisher:
@@ -103,6 +111,46 @@ def test_what_a_killed_writer_left_open_is_never_seen_and_holds_nobody_back(
     assert publisher.publish_all([(topic, b"k", b"whole")]) == Committed()
     publisher.close()
     assert values(apache_broker.kafka, topic) == [b"whole"]
+
+
+def test_a_reader_that_follows_goes_on_with_the_next_writer_past_a_set_that_a_fenced_one_left_open(
+    broker: Broker, topics: TopicSettings
+) -> None:
+    topic = topic_table(topics)[WEIGHTS].name
+    older, younger = Producer(producer_options(broker.kafka, f"{topics.prefix}writer")), writer(broker.kafka, topics)
+    older.init_transactions(30)
+    reader = CompactedReader(broker.kafka, [topic])
+    older.begin_transaction()
+    older.produce(topic, key=b"k", value=b"half a snapshot")
+    assert older.flush(30) == 0
+    while not reader.caught_up:
+        reader.poll(1.0)
+    assert younger.init() == Ready()
+    assert younger.publish_all([(topic, b"k", b"whole")]) == Committed()
+    read_on_to(b"whole", reader)
+    with pytest.raises(KafkaException):
+        older.commit_transaction(1.0)
+    assert younger.publish_all([(topic, b"k", b"whole again")]) == Committed()
+    read_on_to(b"whole again", reader)
+    reader.close()
+    younger.close()
+
+
+@pytest.mark.embedded
+def test_on_the_embedded_broker_nobody_waits_for_a_transaction_that_nobody_ends(embedded_broker: Broker) -> None:
+    topics = fresh_topics()
+    apply_topics(embedded_broker.kafka, topics)
+    topic = topic_table(topics)[WEIGHTS].name
+    dead = Producer(producer_options(embedded_broker.kafka, f"{topics.prefix}dead"))
+    dead.init_transactions(30)
+    dead.begin_transaction()
+    dead.produce(topic, key=b"k", value=b"half a snapshot")
+    assert dead.flush(30) == 0
+    publisher = writer(embedded_broker.kafka, topics)
+    assert publisher.init() == Ready()
+    assert publisher.publish_all([(topic, b"k", b"whole")]) == Committed()
+    assert values(embedded_broker.kafka, topic) == [b"half a snapshot", b"whole"]
+    publisher.close()
 
 
 @pytest.mark.apache

@@ -49,6 +49,10 @@ def test_every_consumer_reads_committed_records_only_and_says_where_a_partition_
     assert options["enable.auto.commit"] is False
 
 
+def test_the_embedded_broker_is_read_without_waiting_for_what_is_open() -> None:
+    assert consumer_options(KafkaSettings(broker="embedded"))["isolation.level"] == "read_uncommitted"
+
+
 def test_the_callers_options_win() -> None:
     assert consumer_options(KafkaSettings(), "g", **{"auto.offset.reset": "latest"})["auto.offset.reset"] == "latest"
 

@@ -3,8 +3,9 @@
     waiting for topics ──► assigned at BEGINNING ──► every partition said EOF: caught_up ──► tailing
 
 Start-up ends by partition EOF, never by a watermark: transaction markers shift watermarks, and the embedded broker's
-are wrong. Only committed records are handed out, in the order of their partition. Partitions are those found first:
-new ones never appear, since keyed topics cannot be re-partitioned.
+are wrong. Only committed records are handed out (all of them on the embedded broker, whose word on that cannot be
+trusted), in the order of their partition. Partitions are those found first: new ones never appear, since keyed topics
+cannot be re-partitioned.
 
 Failure mode: a broker that goes away costs nothing but time; reading goes on where it stood. Where the log no longer
 holds that place, reading begins again at its beginning: old records may come twice, and folds by key bear that.

@@ -13,7 +13,7 @@ FIXED_OPTIONS: Mapping[str, str] = {
     "partitioner": "is murmur2_random everywhere: keyed state must be found by Java, Faust and us alike",
     "enable.idempotence": "is always on",
     "acks": "is always all",
-    "isolation.level": "is always read_committed: nobody may see half a snapshot",
+    "isolation.level": "is read_committed, but on the embedded broker: nobody may see half a snapshot",
     "enable.partition.eof": "is always on: start-up reads to the end of each partition",
     "enable.auto.commit": "is always off: an offset is committed after its effect",
     "transactional.id": "is given by the worker that owns the topic",

@@ -6,8 +6,10 @@ The transactional id is the pen: init() takes it from whoever held it, and the o
 Fenced. Only the leader may call init(), or two writers would fence each other for ever.
 
 Failure mode: a commit whose answer was lost may or may not have happened (`Failed.in_doubt`); the caller reads the
-topic again before it decides. An open transaction of a killed writer holds back readers until the next init() or for at
-most TRANSACTION_TIMEOUT_MS.
+topic again before it decides. An open transaction of a killed writer holds back readers until the next init(), or until
+the broker ends it: at its next look after TRANSACTION_TIMEOUT_MS, and Kafka looks every ten seconds where nothing else
+is set. The embedded broker ends none, and may forget to end one whose writer is fenced in the midst of a set: it is
+read without waiting for what is open (`clients`).
 """
 
 import time
