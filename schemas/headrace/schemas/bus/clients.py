@@ -105,7 +105,7 @@ def _isolation(kafka: KafkaSettings) -> Options:
     """The embedded broker is read without waiting for what is open.
 
     Its last stable offset may stand still for good where a writer is fenced in the midst of a set, and does where one
-    is killed and nobody takes its pen; it hides no aborted record anyway. Sets are proved by epoch and digest (ADR 0006).
+    is killed and nobody takes its pen. It hides no aborted record anyway: a set is proved by epoch and digest (0006).
     """
     return {"isolation.level": "read_uncommitted"} if kafka.broker == "embedded" else {}
 
