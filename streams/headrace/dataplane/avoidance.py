@@ -17,6 +17,7 @@ from headrace.dataplane.route_table import RouteTable
 
 THROTTLE_BITS: Final = 32
 _LOW: Final = (1 << THROTTLE_BITS) - 1
+_NOBODY: Final = frozenset[str]()
 THROTTLES_HOLD_MS: Final = 100
 """How long a throttle's share is used before it is counted again: it fades all the time."""
 OUT_OF_ORDER_MS: Final = 1_000
@@ -74,8 +75,10 @@ def avoidance(
     here = frozenset(down) & table.engines
     lasting = [e for e in experience.ejections(now_ms) if e.engine_id in table.engines and e.engine_id not in here]
     ejections = [e for e in lasting if e.engine_id in table.ppm]
-    ejected = within_share(ejections, table.ppm, limits.ejected_max)
-    panic = panics(table.ppm, here, ejected, limits.panic_above)
+    # While somebody is down the room that the snapshot speaks of may be taken.
+    replaceable, placed = (_NOBODY, _NOBODY) if here or not ejections else (table.replaceable, table.placed)
+    ejected = within_share(ejections, table.ppm, limits.ejected_max, replaceable)
+    panic = panics(table.ppm, here, ejected, limits.panic_above, placed)
     throttled = tuple(
         (engine, round(share * (1 << THROTTLE_BITS)))
         for engine, share in experience.throttled(now_ms).items()

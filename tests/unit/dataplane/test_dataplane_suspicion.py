@@ -237,10 +237,11 @@ def test_a_session_that_has_to_move_goes_to_a_crowded_engine_rather_than_nowhere
 
 
 def test_nobody_is_moved_to_a_suspect_to_make_room_and_its_idleness_is_no_room() -> None:
-    # b fails at once and so looks idle; it weighs too much to be ejected.
-    made = router(shares(a=2, b=2, c=1))
+    # b fails at once and so looks idle; to eject what weighs so much is a panic here.
+    made = router(shares(a=2, b=2, c=1), panic_above=0.3)
     tell(made, "b", ERROR)
     before = engines(made)
+    assert "b" in before.values()
     crowd(made, "a", 6)
     during = {key: ask(made, key, established=False) for key in KEYS}
     assert {d.engine_id for d in during.values() if d.reason is DecisionReason.RELEASED} == {"c"}

@@ -4,17 +4,18 @@
 
 k is the number of ejections before, less one for each `longest` that the engine has stayed in since. The jitter keeps
 data planes from letting an engine back at the same instant. Of a route's weight at most a share is out: ejections count
-in the order in which they began, and one that would exceed the share has no effect while it would. An engine that alone
-weighs more than the share is therefore never ejected.
+in the order in which they began, and one that would exceed the share has no effect while it would. Yet one engine may
+always be out for its errors, the first, if its sessions have somewhere to go: of three equals each is a third. Late
+first tokens are no such reason: they are held against what a profile promises, and that may be wrong for all alike.
 
 Where the clock steps back, an ejection stands until it is further back than the ejection is long; then it is void:
 
     void | at_ms - length ─── stands ─── at_ms ─── stands ─── until_ms | over
 
-Source: outlier detection of Envoy (base ejection time, maximum ejection per cent).
+Source: outlier detection of Envoy (base ejection time, maximum ejection per cent, always one host).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import xxhash
@@ -57,16 +58,20 @@ def eject(
     return Ejection(engine_id, cause, now_ms, now_ms + duration_ms, k + 1)
 
 
-def within_share(ejections: Iterable[Ejection], ppm: Mapping[str, int], share: float) -> frozenset[str]:
-    """Give the ejected engines that are left out of a route of these weights: at most `share` of their sum.
+def within_share(
+    ejections: Iterable[Ejection], ppm: Mapping[str, int], share: float, replaceable: Collection[str] = ()
+) -> frozenset[str]:
+    """Give the ejected engines that are left out of a route of these weights: at most `share` of their sum, or one.
 
-    Of those that began at the same instant, the first given counts first.
+    Of those that began at the same instant, the first given counts first. `replaceable` engines may be that one, where
+    their requests failed; none at a share of 0.
     """
     left = int(share * sum(ppm.values()))
     out: set[str] = set()
     for ejection in sorted(ejections, key=lambda e: e.at_ms):
-        weight = ppm.get(ejection.engine_id, 0)
-        if 0 < weight <= left:
+        name, weight = ejection.engine_id, ppm.get(ejection.engine_id, 0)
+        alone = left > 0 and not out and ejection.cause is Cause.ERRORS and name in replaceable
+        if 0 < weight <= left or (weight > 0 and alone):
             left -= weight
-            out.add(ejection.engine_id)
+            out.add(name)
     return frozenset(out)
