@@ -197,7 +197,7 @@ WRITTEN: tuple[Planted, ...] = (
         "headrace explain cluster-a engine-b",
     ),
     Planted(
-        "an engine that fails requests, and has no peer in its pool",
+        "an engine that fails requests, and keeps its traffic",
         _failing(40, 160),
         "failing",
         W,

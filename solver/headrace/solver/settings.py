@@ -59,8 +59,10 @@ class SolverSettings:
         error_once_in: requests of an engine at the usual share between two false alarms, on average at least.
         outlier_half_ms: time in which the usable capacity of an outlier, or an engine that fails requests, halves.
         outlier_recovery_ms: time in which it doubles again afterwards.
-        outlier_max_share: most of a pool's capacity that may be penalised; 0 for no penalties.
-        panic_share: share of a pool's engines, there and not failing, below which penalties are ignored.
+        outlier_max_share: most of a pool's capacity that may be penalised, one engine in any case; of pools of one or
+            two, most of a model's. 0 for no penalties.
+        panic_share: share of a pool's engines (a model's, for pools of one or two), there and not failing, below which
+            penalties are ignored.
         cold_start_share: share of capacity that an engine begins with when it comes back.
         cold_ramp_ms: time in which it gets all of it; 0 for no ramp.
         measured_capacity_least: least share of its stated capacity that a full engine may be measured to have; 1 to

@@ -142,8 +142,13 @@ def test_in_a_panic_penalties_stay_as_they_are_and_are_ignored() -> None:
     assert (errors(done), done.memory("e1").penalty_ppm) == ({}, 500_000)
 
 
-def test_without_a_peer_that_counts_nobody_can_tell() -> None:
-    assert errors(after(of(engine("e1", outcomes=FAILING), *[engine(f"e{n}") for n in range(2, 9)]))) == {}
+def test_without_anybody_that_counts_an_engine_is_held_against_what_is_tolerated() -> None:
+    done = after(of(engine("e1", outcomes=FAILING), *[engine(f"e{n}") for n in range(2, 9)]), ms=5_000)
+    assert errors(done) == {"e1": 0.5}
+    (told,) = done.protections
+    assert told.sentence == (
+        "28 of 200 requests failed in 10 s, nobody to compare with, 1 % tolerated: 50 % of capacity"
+    )
 
 
 def test_a_peer_that_is_known_to_fail_does_not_say_what_is_usual() -> None:

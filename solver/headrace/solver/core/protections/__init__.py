@@ -1,7 +1,8 @@
 """Protections, one per file: a problem and what is remembered go in, and come out changed, before any policy sees them.
 
     cold_ramp          an engine that comes back gets its traffic little by little
-    penalty            an engine much slower than its peers, or that fails more requests than they do, is given less
+    penalty            an engine much slower than its peers, or that fails more requests than they do, is given less,
+                       as far as others have room
     measured_capacity  an engine that is full and finishes less than it is stated to serve is given no more than that
     derate             an engine that is slow for its load is taken for smaller, too, until its wall was measured
     backlog            an engine with a standing queue is given less than it serves

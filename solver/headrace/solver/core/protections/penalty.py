@@ -1,24 +1,33 @@
-"""cap_eff x penalty for an engine that stands out of its pool: slower than its peers (outlier), or failing (errors).
+"""cap_eff x penalty for an engine that stands out of its peers: slower than they are (outlier), or failing (errors).
 
     penalty   halves every outlier_half_ms while it stands out, down to `LEAST`; doubles every outlier_recovery_ms after
-    cap       at most outlier_max_share of a pool's capacity is penalised: the worst first, the rest is left alone
-    panic     penalties are ignored, and stay as they are, while less than panic_share of a pool's engines is there and
-              not failing
+    cap       at most outlier_max_share of a group's capacity is penalised, the worst first; but always one engine
+    room      never more than the others can take in: what nobody else has room for is left to it
+    panic     penalties are ignored, and stay as they are, while less than panic_share of a group's engines is there and
+              not failing: the cause is likely not in the engines, and somebody has to answer
 
-Both causes share one penalty, one cap and one panic threshold: an engine is not penalised twice, nor a pool more than
-its share for having two kinds of trouble. Where the cap leaves no room, as in a pool of three equals, nobody is
-penalised. What is left of an engine keeps it measured, so that it can come back.
+An engine's group is its pool, or, where that is too small, the engines of its models wherever they are (`peers`). Both
+causes share one penalty, one cap and one panic threshold: an engine is not penalised twice, nor a group more than its
+share for having two kinds of trouble. What is left of an engine keeps it measured, so that it can come back.
+
+In a small pool an engine is slow only where it is slower than its trim can say: sites are asked different things, and
+the trim prices what is within its bound.
+
+Source: Envoy's outlier detection (a largest share, yet one host), its priority levels (whoever has room takes over,
+panic only where nobody has), and its panic threshold.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headrace.schemas.weights import PPM, EngineMemory, Reason
+from headrace.schemas.weights import PPM, EngineMemory
 from headrace.solver.core.problem import Engine
 from headrace.solver.core.protections.error_cusum import Suspicion, suspicions_of
 from headrace.solver.core.protections.guarded import Change, Guarded, Moment, scaled
 from headrace.solver.core.protections.outlier import outliers_of
+from headrace.solver.core.protections.peers import Groups, Pool, pools_of
 from headrace.solver.core.protections.residual import residuals
+from headrace.solver.core.protections.room import Room
 from headrace.solver.settings import SolverSettings
 
 LEAST = 0.1
@@ -28,7 +37,7 @@ OUTLIER, ERRORS = "outlier", "errors"
 
 @dataclass(frozen=True, slots=True)
 class _Findings:
-    """What is held against the engines of a pool: how many times too slow, and what their outcomes say."""
+    """What is held against engines: how many times too slow they are, and what their outcomes say."""
 
     slow: Mapping[str, float]
     outcomes: Mapping[str, Suspicion]
@@ -38,64 +47,130 @@ class _Findings:
         found = self.outcomes.get(engine_id)
         return "" if found is None else found.failing
 
+    def stands_out(self, engine_id: str) -> bool:
+        """Say whether it does, for either cause."""
+        return engine_id in self.slow or bool(self.failing(engine_id))
+
 
 def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guarded:
-    """Penalise the engines that stand out of each pool."""
-    pools: dict[object, list[Engine]] = {}
-    for engine in sorted(guarded.problem.engines, key=lambda e: e.engine_id):
-        if engine.exclusion is None or engine.exclusion.reason is not Reason.DRAINED:
-            pools.setdefault((engine.site, engine.models, engine.capabilities, engine.residency), []).append(engine)
+    """Penalise the engines that stand out of their groups."""
+    pools = pools_of(guarded.problem.engines)
+    found = _Findings(_slow(guarded, pools, settings), suspicions_of(guarded, pools, settings))
     changes: dict[str, dict[str, Change]] = {OUTLIER: {}, ERRORS: {}}
-    told = residuals(guarded.problem, guarded.problem.engines)
-    for members in pools.values():
-        there = [engine for engine in members if engine.capacity_rps > 0.0]
-        slow = outliers_of({e.engine_id: told[e.engine_id] for e in there if e.engine_id in told}, settings)
-        found = _Findings(slow, suspicions_of(guarded, there, settings))
-        sound = len(there) - sum(bool(each.failing) for each in found.outcomes.values())
-        if sound >= settings.panic_share * len(members):
-            for cause, engine_id, change in _of_pool(guarded, there, found, settings, moment):
-                changes[cause][engine_id] = change
-        else:
-            for engine in there:
-                if engine.engine_id in found.outcomes:
-                    seen = found.outcomes[engine.engine_id].memory
-                    changes[ERRORS][engine.engine_id] = Change(engine, seen)
+    candidates: list[Engine] = []
+    known = guarded.remembered
+    for engine in (engine for pool in pools for engine in pool.there):
+        name = engine.engine_id
+        if name not in known and name not in found.slow and name not in found.outcomes:
+            continue  # true of nearly all: nothing of it changes
+        before = guarded.memory(name)
+        if found.stands_out(name) or before.penalty_ppm < PPM or before.penalty_for_errors:
+            candidates.append(engine)
+        if name in found.outcomes and found.outcomes[name].memory != before:
+            changes[ERRORS][name] = Change(engine, found.outcomes[name].memory)
+    for cause, engine_id, change in _penalised(guarded, pools, candidates, found, settings, moment):
+        changes[ERRORS].pop(engine_id, None)
+        changes[cause][engine_id] = change
     return guarded.changed(OUTLIER, changes[OUTLIER]).changed(ERRORS, changes[ERRORS])
 
 
-def _of_pool(
-    guarded: Guarded, there: Sequence[Engine], found: _Findings, settings: SolverSettings, moment: Moment
-) -> Iterator[tuple[str, str, Change]]:
-    """Give what changes, by cause and engine."""
-    penalty: dict[str, float] = {}
-    # Of nearly all nothing is remembered or found; such an engine has its whole capacity, and nothing of it changes.
-    known = guarded.remembered
-    noted = [e for e in there if (name := e.engine_id) in known or name in found.slow or name in found.outcomes]
-    for engine in noted:
-        name = engine.engine_id
-        left = guarded.memory(name).penalty_ppm / PPM
-        if name in found.slow or found.failing(name):
-            penalty[name] = max(LEAST, left * 0.5 ** (moment.elapsed_s * 1000 / settings.outlier_half_ms))
+def _slow(guarded: Guarded, pools: Sequence[Pool], settings: SolverSettings) -> Mapping[str, float]:
+    """Give the engines that are too slow beside their peers: those of the pool, or alike ones at all sites."""
+    told = residuals(guarded.problem, guarded.problem.engines)
+    if not told:
+        return {}
+    slow: dict[str, float] = {}
+    alike: dict[tuple[tuple[str, ...], str], dict[str, float]] = {}
+    alone: set[str] = set()
+    for pool in pools:
+        here = {e.engine_id: told[e.engine_id] for e in pool.there if e.engine_id in told}
+        for engine in pool.there if here else ():
+            if engine.engine_id in here:
+                alike.setdefault((engine.models, engine.profile_id), {})[engine.engine_id] = here[engine.engine_id]
+        if pool.is_small:
+            alone.update(here)
         else:
-            penalty[name] = min(1.0, left * 2.0 ** (moment.elapsed_s * 1000 / settings.outlier_recovery_ms))
-    room = settings.outlier_max_share * sum(e.capacity_rps for e in there)
-    for engine in sorted(noted, key=lambda e: (penalty[e.engine_id], e.engine_id)):
+            slow.update(outliers_of(here, settings))
+    beyond_trim = replace(settings, outlier_ratio=max(settings.outlier_ratio, settings.trim_bound))
+    for values in alike.values() if alone else ():
+        found = outliers_of(values, beyond_trim)
+        slow.update({engine_id: times for engine_id, times in found.items() if engine_id in alone})
+    return slow
+
+
+def _penalised(
+    guarded: Guarded,
+    pools: Sequence[Pool],
+    candidates: Sequence[Engine],
+    found: _Findings,
+    settings: SolverSettings,
+    moment: Moment,
+) -> Iterator[tuple[str, str, Change]]:
+    """Give what changes, by cause and engine; what only a panic keeps from changing is left out."""
+    if not candidates:
+        return
+    groups = Groups(pools)
+    in_panic = groups.short_of(lambda e: e.capacity_rps > 0.0 and not found.failing(e.engine_id), settings.panic_share)
+    left_ppm = {
+        engine.engine_id: round(PPM * _left(guarded, engine, found, settings, moment))
+        for engine in candidates
+        if in_panic.isdisjoint(groups.of(engine))
+    }
+    order = sorted(
+        (e for e in candidates if e.engine_id in left_ppm), key=lambda e: (left_ppm[e.engine_id], e.engine_id)
+    )
+    penalised = [e for e in order if left_ppm[e.engine_id] < PPM]
+    chosen = _within_cap(penalised, groups, settings.outlier_max_share)
+    room = Room(guarded.problem)
+    for engine in order:
         name, before = engine.engine_id, guarded.memory(engine.engine_id)
-        left_ppm = round(penalty[name] * PPM)
-        # A ppm of room: a cap that is met exactly must not be missed by the last bit of a sum.
-        if left_ppm >= PPM or engine.capacity_rps > room * (1.0 + 1.0 / PPM):
-            memory = _unpenalised(before, found.outcomes.get(name))
+        seen = found.outcomes.get(name)
+        if name not in chosen:
+            memory = _unpenalised(before, seen)
             if memory != before:
                 yield OUTLIER, name, Change(engine, memory)
             continue
-        room -= engine.capacity_rps
-        seen = found.outcomes[name].memory if name in found.outcomes else before
+        wanted = engine.capacity_rps * (1.0 - left_ppm[name] / PPM)
+        taken = room.take(engine, wanted)
+        factor = left_ppm[name] / PPM if taken >= wanted else 1.0 - taken / engine.capacity_rps
         for_errors = bool(found.failing(name)) or (before.penalty_for_errors and name not in found.slow)
-        memory = replace(seen, penalty_ppm=left_ppm, penalty_for_errors=for_errors)
-        sentence = _sentence(found, name, left_ppm, for_errors=for_errors)
-        cause = ERRORS if for_errors else OUTLIER
-        factor = left_ppm / PPM
-        yield cause, name, Change(scaled(engine, factor, sentence), memory, factor, sentence)
+        memory = replace(
+            before if seen is None else seen.memory, penalty_ppm=left_ppm[name], penalty_for_errors=for_errors
+        )
+        sentence = _sentence(found, name, factor, for_errors=for_errors, is_whole=taken >= wanted)
+        yield (
+            ERRORS if for_errors else OUTLIER,
+            name,
+            Change(scaled(engine, factor, sentence), memory, factor, sentence),
+        )
+
+
+def _left(guarded: Guarded, engine: Engine, found: _Findings, settings: SolverSettings, moment: Moment) -> float:
+    """Give the share of its capacity that an engine is left with, were there room for the rest elsewhere."""
+    left, elapsed_ms = guarded.memory(engine.engine_id).penalty_ppm / PPM, moment.elapsed_s * 1000
+    if found.stands_out(engine.engine_id):
+        halved: float = 0.5 ** (elapsed_ms / settings.outlier_half_ms)
+        return max(LEAST, left * halved)
+    doubled: float = 2.0 ** (elapsed_ms / settings.outlier_recovery_ms)
+    return min(1.0, left * doubled)
+
+
+def _within_cap(penalised: Iterable[Engine], groups: Groups, share: float) -> frozenset[str]:
+    """Give those of the engines, the worst first, that may be penalised at once; one in each group at least."""
+    if share <= 0.0:
+        return frozenset()
+    # A ppm of room: a cap that is met exactly must not be missed by the last bit of a sum.
+    budget = {group: share * rps * (1.0 + 1.0 / PPM) for group, rps in groups.capacities().items()}
+    begun: set[object] = set()
+    chosen: set[str] = set()
+    for engine in penalised:
+        of = groups.of(engine)
+        if all(engine.capacity_rps <= budget[group] or group not in begun for group in of):
+            for group in of:
+                budget[group] -= engine.capacity_rps
+            begun.update(of)
+            chosen.add(engine.engine_id)
+    return frozenset(chosen)
 
 
 def _unpenalised(before: EngineMemory, found: Suspicion | None) -> EngineMemory:
@@ -107,8 +182,10 @@ def _unpenalised(before: EngineMemory, found: Suspicion | None) -> EngineMemory:
     return replace(before, penalty_ppm=PPM, penalty_for_errors=False, error_ppm=None, error_until_ms=None)
 
 
-def _sentence(found: _Findings, engine_id: str, left_ppm: int, *, for_errors: bool) -> str:
-    share = f"{100 * left_ppm / PPM:.0f} % of capacity"
+def _sentence(found: _Findings, engine_id: str, factor: float, *, for_errors: bool, is_whole: bool) -> str:
+    share = f"{100 * factor:.0f} % of capacity"
+    if not is_whole:
+        share += ", for which nobody else has room"
     causes = [cause for cause in (found.failing(engine_id),) if cause]
     if engine_id in found.slow:
         causes.append(f"{found.slow[engine_id]:.1f} times as slow as its peers")

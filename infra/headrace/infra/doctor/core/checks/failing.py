@@ -27,7 +27,8 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
         yield warning(
             worst if len(found) == 1 else "engines",
             f"{count(len(found), 'engine')} {fail}: {some(found)}; {worst}: {found[worst].sentence}",
-            "it gets that much less traffic until its requests succeed, and more again little by little after that",
+            "it gets that much less traffic until its requests succeed, and more again little by little after that; "
+            "what nobody else has room for is left to it",
             *_commands(picture, worst),
             value=round(found[worst].factor, 3),
             bound=1,
@@ -36,7 +37,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
 
 
 def _unpenalised(picture: Picture, penalised: frozenset[str], now_ms: int) -> Iterator[Finding]:
-    """Give the engines that fail many requests, and that the solver leaves alone: no peers, no room, or all fail."""
+    """Give the engines that fail many requests, and that the solver leaves alone: most fail, or nobody else can."""
     settings = picture.setup.solver
     bound = min(1.0, settings.error_ratio * settings.error_tolerated)
     failing = {
@@ -55,8 +56,8 @@ def _unpenalised(picture: Picture, penalised: frozenset[str], now_ms: int) -> It
         f"{count(len(failing), 'engine')} {keep}: {some(failing)}; {worst}: {ended.failed} of {ended.requests} "
         f"requests failed in {ended.span_s:.0f} s, {100 * share:.0f} %; at most {100 * bound:.0f} %",
         "the solver takes traffic only from engines that fail more than others of their pool (same site, models and "
-        f"capabilities), and from {100 * settings.outlier_max_share:.0f} % of a pool at most: here there are too few, "
-        "or all fail",
+        "capabilities; in a pool of one or two, others of their models), while most of those are sound, and from "
+        f"{100 * settings.outlier_max_share:.0f} % of them or one at a time: here most fail, or nobody else can answer",
         *_commands(picture, worst),
         value=round(share, 3),
         bound=round(bound, 3),
