@@ -79,14 +79,16 @@ class Slope:
     excess: Floats
     steep: Floats
     own: Floats
-    together: Matrix
-    spread: Matrix
+    bend: tuple[Matrix, Matrix] | None
     temperature: float
 
     def times(self, change: Floats) -> Floats:
         """Give how much less is asked for, RPS, if prices change by this, ms, (G,)."""
-        hub = self.together @ (self.spread @ change)
-        return np.asarray(self.own * change - (self.spread.T @ hub) / self.temperature, dtype=np.float64)
+        if self.bend is None:
+            return self.own * change
+        together, spread = self.bend
+        hub = together @ (spread @ change)
+        return np.asarray(self.own * change - (spread.T @ hub) / self.temperature, dtype=np.float64)
 
 
 def parts_of_network(hubs: Hubs) -> Parts:
@@ -143,11 +145,15 @@ def slope_at(parts: Parts, prices: Floats, t: float, smoothing: float, *, bend: 
     own = asking + rest
     # A row that has one way asks for the same at any price: what is left of it is rounding, and may be less than none.
     steep = rest + np.maximum(asking - sums(parts.link_pool, squared, parts.pools) / t, 0.0)
-    counts = np.flatnonzero(share > THIN) if bend else np.zeros(0, dtype=np.int64)
+    return Slope(asked - held, steep, own, _bend(parts, part, share, flow) if bend else None, t)
+
+
+def _bend(parts: Parts, part: Floats, share: Floats, flow: Floats) -> tuple[Matrix, Matrix]:
+    """Give how ways of one row change together, (H, H), and how hubs are spread over pools, (H, G)."""
+    counts = np.flatnonzero(share > THIN)
     row, hub, size = parts.way_row[counts], parts.way_hub[counts], (len(parts.demand), parts.hubs)
     together = matrix(row, hub, flow[counts], size).T @ matrix(row, hub, share[counts], size)
-    spread = matrix(parts.link_hub, parts.link_pool, part, (parts.hubs, parts.pools))
-    return Slope(asked - held, steep, own, together, spread, t)
+    return together, matrix(parts.link_hub, parts.link_pool, part, (parts.hubs, parts.pools))
 
 
 def _held(parts: Parts, prices: Floats, t: float, smoothing: float) -> tuple[Floats, Floats]:
