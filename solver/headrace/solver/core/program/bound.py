@@ -14,11 +14,13 @@ import numpy.typing as npt
 
 from headrace.solver.core.program.dot import dot
 from headrace.solver.core.program.layout import Layout
-from headrace.solver.core.program.pins import column_bounds
+from headrace.solver.core.program.pins import ColumnBounds, column_bounds
 from headrace.solver.core.program.plan import Curves, Prices
 from headrace.solver.core.program.program import Costs
 
 Floats = npt.NDArray[np.float64]
+TOGETHER = 1 << 16
+"""Pairs that are reckoned at once: what they take in the meantime is bounded."""
 
 
 def true_cost(layout: Layout, curves: Curves, costs: Costs, flow: Floats, shed: Floats, load: Floats) -> float:
@@ -56,18 +58,9 @@ def _by_idle_engines(layout: Layout, curves: Curves, costs: Costs) -> float:
 
 
 def _by_prices(layout: Layout, curves: Curves, costs: Costs, prices: Prices) -> float:
-    demand, bounds = layout.demand[layout.pair_row], column_bounds(layout)
-    toll = layout.pair_network + prices.pool[layout.pair_pool] - prices.row[layout.pair_row]
-    total = dot(prices.row, layout.demand)
-    steps = costs.steps
-    most_new = np.minimum(np.minimum(bounds.new_upper, demand), steps.gain)
-    total += dot(np.minimum(toll, 0.0), bounds.keep_upper - steps.core)
-    total += dot(np.minimum(toll + costs.move, 0.0), most_new)
-    if steps.any:
-        far = np.isfinite(steps.gain)
-        total += dot(np.minimum(toll + costs.move + steps.price, 0.0)[far], demand[far])
-        total += dot(np.minimum(toll - steps.price, 0.0) + steps.price, steps.core)
-    total += dot(np.maximum(toll, 0.0), bounds.keep_lower) + dot(np.maximum(toll + costs.move, 0.0), bounds.new_lower)
+    total, bounds = dot(prices.row, layout.demand), column_bounds(layout)
+    for begin in range(0, len(layout.pair_row), TOGETHER):
+        total += _by_tolls(layout, costs, bounds, prices, slice(begin, begin + TOGETHER))
     refusal = costs.shed - prices.row
     total += dot(np.minimum(refusal, 0.0), layout.row_warm_shed)
     total += dot(np.minimum(refusal + costs.shed_move, 0.0), layout.demand)
@@ -76,6 +69,22 @@ def _by_prices(layout: Layout, curves: Curves, costs: Costs, prices: Prices) -> 
         group_price = prices.pool[layout.group_pool[groups]]
         total += float(np.sum(curve.least_of(group_price) * layout.group_capacity[groups]))
     return total
+
+
+def _by_tolls(layout: Layout, costs: Costs, bounds: ColumnBounds, prices: Prices, some: slice) -> float:
+    """Give the part of some pairs: the least that their columns can make of their reduced costs."""
+    row, steps, move = layout.pair_row[some], costs.steps, costs.move[some]
+    toll = layout.pair_network[some] + prices.pool[layout.pair_pool[some]] - prices.row[row]
+    demand, gain, core = layout.demand[row], steps.gain[some], steps.core[some]
+    most_new = np.minimum(np.minimum(bounds.new_upper[some], demand), gain)
+    total = dot(np.minimum(toll, 0.0), bounds.keep_upper[some] - core)
+    total += dot(np.minimum(toll + move, 0.0), most_new)
+    if steps.any:
+        far, price = np.isfinite(gain), steps.price[some]
+        total += dot(np.minimum(toll + move + price, 0.0)[far], demand[far])
+        total += dot(np.minimum(toll - price, 0.0) + price, core)
+    total += dot(np.maximum(toll, 0.0), bounds.keep_lower[some])
+    return total + dot(np.maximum(toll + move, 0.0), bounds.new_lower[some])
 
 
 def _by_profile(layout: Layout) -> dict[str, npt.NDArray[np.int64]]:

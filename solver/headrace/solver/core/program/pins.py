@@ -40,7 +40,10 @@ class Pins:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnBounds:
-    """Bounds of x_keep and x_new of each pair, (P,) RPS; those of a pair without x_keep are the sums of both."""
+    """Bounds of x_keep and x_new of each pair, (P,) RPS; those of a pair without x_keep are the sums of both.
+
+    To be read only: without pins they are what is warm, and one value for all pairs.
+    """
 
     keep_lower: Floats
     keep_upper: Floats
@@ -76,16 +79,17 @@ def _to_fit(asked: Floats, there: Floats) -> Floats:
 
 def column_bounds(layout: Layout) -> ColumnBounds:
     """Give the bounds of every pair's columns; without pins x_keep is what is warm, and x_new has no upper bound."""
-    warm, size = layout.pair_warm, len(layout.pair_row)
-    bounds = ColumnBounds(np.zeros(size), warm.copy(), np.zeros(size), np.full(size, np.inf))
-    pins = pins_of(layout)
-    if pins:
-        demand, here = layout.demand[layout.pair_row[pins.pair]], warm[pins.pair]
-        least, most = pins.least * demand, pins.most * demand
-        bounds.keep_lower[pins.pair] = np.minimum(least, here)
-        bounds.keep_upper[pins.pair] = np.minimum(most, here)
-        bounds.new_lower[pins.pair] = np.maximum(least - here, 0.0)
-        bounds.new_upper[pins.pair] = np.maximum(most - here, 0.0)
+    warm, size, pins = layout.pair_warm, (len(layout.pair_row),), pins_of(layout)
+    nothing, anything = np.broadcast_to(0.0, size), np.broadcast_to(np.inf, size)
+    if not pins:
+        return ColumnBounds(nothing, warm, nothing, anything)
+    bounds = ColumnBounds(nothing.copy(), warm.copy(), nothing.copy(), anything.copy())
+    demand, here = layout.demand[layout.pair_row[pins.pair]], warm[pins.pair]
+    least, most = pins.least * demand, pins.most * demand
+    bounds.keep_lower[pins.pair] = np.minimum(least, here)
+    bounds.keep_upper[pins.pair] = np.minimum(most, here)
+    bounds.new_lower[pins.pair] = np.maximum(least - here, 0.0)
+    bounds.new_upper[pins.pair] = np.maximum(most - here, 0.0)
     return bounds
 
 

@@ -21,23 +21,20 @@ from headrace.solver.core.program.pins import pins_of
 class Steps:
     """Bounds of each pair, (P,): what it may gain within the step (inf: any), and what of it is core (0: none).
 
-    `price_ms` is what a request pays beyond, `work` (P,) of how many units of work it is one.
+    `price_ms` is what a request pays beyond, `work` (P,) of how many units of work it is one; `any` says whether any
+    pair is bounded. Where none is, each array is one value for all pairs, and takes no memory.
     """
 
     gain: Floats
     core: Floats
     price_ms: float
     work: Floats
+    any: bool
 
     @property
     def price(self) -> Floats:
         """What a unit of work pays beyond its step, (P,) ms."""
         return self.price_ms / self.work
-
-    @property
-    def any(self) -> bool:
-        """Whether any pair is bounded."""
-        return bool(np.isfinite(self.gain).any())
 
     def cost(self, flow: Floats, warm: Floats) -> float:
         """Give what a flow (P,) costs for going beyond its steps, ms x RPS."""
@@ -53,12 +50,12 @@ class Steps:
 
 def steps_of(layout: Layout, max_step: float, price_ms: float) -> Steps:
     """Give the steps of a layout; without any bound where `max_step` is 1 or nothing is warm."""
-    size = len(layout.pair_row)
-    gain, core = np.full(size, np.inf), np.zeros(size)
-    if max_step < 1.0 and price_ms > 0.0:
-        bounded = (layout.per_row(layout.pair_previous) > 0.0)[layout.pair_row]
-        bounded[pins_of(layout).pair] = False
-        served = (layout.demand - layout.row_warm_shed)[layout.pair_row]
-        gain = np.where(bounded, max_step * layout.demand[layout.pair_row], np.inf)
-        core = np.where(bounded, np.maximum(layout.pair_warm - max_step * served, 0.0), 0.0)
-    return Steps(gain, core, price_ms, layout.row_work[layout.pair_row])
+    if max_step >= 1.0 or price_ms <= 0.0:
+        size = (len(layout.pair_row),)
+        return Steps(np.broadcast_to(np.inf, size), np.broadcast_to(0.0, size), price_ms, np.ones(1), any=False)
+    bounded = (layout.per_row(layout.pair_previous) > 0.0)[layout.pair_row]
+    bounded[pins_of(layout).pair] = False
+    served = (layout.demand - layout.row_warm_shed)[layout.pair_row]
+    gain = np.where(bounded, max_step * layout.demand[layout.pair_row], np.inf)
+    core = np.where(bounded, np.maximum(layout.pair_warm - max_step * served, 0.0), 0.0)
+    return Steps(gain, core, price_ms, layout.row_work[layout.pair_row], any=bool(np.isfinite(gain).any()))
