@@ -14,7 +14,7 @@ Sums over engines run in the order of their ids, so the same content gives the s
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -243,7 +243,7 @@ def _of_members(index: Ints, values: Floats, size: int) -> Floats:
 def _pairs(
     problem: Problem, rows: Sequence[Row], engines: Sequence[Engine], pools: Sequence[Pool]
 ) -> tuple[Ints, Ints, Floats]:
-    """Find the pairs, one block per set of rows that ask for the same."""
+    """Find the pairs, one block per set of rows that ask for the same, and put each row's where they belong."""
     clusters = sorted({row.route.cluster for row in rows})
     sites = sorted({pool.site for pool in pools})
     links = [[problem.network_s.get((cluster, site)) for site in sites] for cluster in clusters]
@@ -254,10 +254,29 @@ def _pairs(
     cluster_of = np.array([number_of[row.route.cluster] for row in rows], dtype=np.int64)
     number_of = {site: i for i, site in enumerate(sites)}
     site_of = np.array([number_of[pool.site] for pool in pools], dtype=np.int64)
+    blocks = [(np.array(members), able) for members, able in _blocks(rows, engines, pools)]
+    reached = [~np.isnan(network[np.ix_(cluster_of[members], site_of[able])]) for members, able in blocks]
+    count = np.zeros(len(rows) + 1, dtype=np.int64)
+    for (members, _), there in zip(blocks, reached, strict=True):
+        count[members + 1] = there.sum(axis=1)
+    start = np.cumsum(count)
+    pair_row = np.repeat(np.arange(len(rows)), count[1:])
+    pair_pool, pair_ms = np.empty(len(pair_row), dtype=np.int64), np.empty(len(pair_row))
+    for (members, able), there in zip(blocks, reached, strict=True):
+        r, p = np.nonzero(there)
+        row, pool = members[r], able[p]
+        # Pools rise in a block, and a row has all its pairs in one.
+        first = np.cumsum(count[members + 1]) - count[members + 1]
+        at = start[row] + np.arange(len(r)) - first[r]
+        pair_pool[at], pair_ms[at] = pool, network[cluster_of[row], site_of[pool]]
+    return pair_row, pair_pool, pair_ms
+
+
+def _blocks(rows: Sequence[Row], engines: Sequence[Engine], pools: Sequence[Pool]) -> Iterator[tuple[list[int], Ints]]:
+    """Give rows that ask for the same, and the pools that may serve them, network aside, rising."""
     asking: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[int]] = {}
     for i, row in enumerate(rows):
         asking.setdefault((row.route.model, row.requires, row.residency), []).append(i)
-    blocks: list[tuple[Ints, Ints, Floats]] = []
     serving: dict[str, list[int]] = {}
     for g, pool in enumerate(pools):
         for model in pool.models:
@@ -265,14 +284,7 @@ def _pairs(
     for (model, _, _), members in asking.items():
         first = rows[members[0]]
         able = [g for g in serving.get(model, []) if row_exclusion(first, engines[pools[g].engines[0]]) is None]
-        ms = network[np.ix_(cluster_of[members], site_of[able])]
-        r, p = np.nonzero(~np.isnan(ms))
-        blocks.append((np.array(members)[r], np.array(able, dtype=np.int64)[p], ms[r, p]))
-    if not blocks:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-    pair_row, pair_pool, ms = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    order = np.argsort(pair_row * len(pools) + pair_pool)
-    return pair_row[order], pair_pool[order], ms[order]
+        yield members, np.array(able, dtype=np.int64)
 
 
 def _warm(
