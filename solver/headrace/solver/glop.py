@@ -9,7 +9,7 @@ route is not a documented API; a contract test holds it, and the version is pinn
 The route does not tell simplex iterations; they are reported as not measured.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from ortools.linear_solver.python import model_builder_helper as mbh
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]  # scipy ships no types
 
-from headrace.solver.core.linear import Failed, Floats, LinearProgram, Method, Solution
+from headrace.solver.core.linear import Failed, Floats, LinearProgram, LinearSolver, Made, Method, Solution
 
 _PARAMETERS = {
     Method.DUAL: "use_dual_simplex:true use_preprocessing:false",
@@ -44,6 +44,15 @@ class Glop:
         with ThreadPoolExecutor(self._threads, thread_name_prefix="glop") as pool:
             running = {i: pool.submit(self._solve_one, programs[i], method) for i in largest_first}
             return tuple(running[i].result() for i in range(len(programs)))
+
+    def each(self, tasks: Sequence[Callable[[LinearSolver], Made]]) -> list[Made]:
+        """Do tasks on the same number of threads, each with a solver on one; a single task with this one."""
+        if self._threads == 1 or len(tasks) < 2:
+            return [task(self) for task in tasks]
+        alone = Glop(1, self._limit_s)
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="stretch") as pool:
+            running = [pool.submit(task, alone) for task in tasks]
+            return [task.result() for task in running]
 
     def _solve_one(self, program: LinearProgram, method: Method) -> Solution | Failed:
         # The stub types the arrays' shape as their element type.

@@ -5,16 +5,17 @@ one call are independent of each other, so an adapter may solve them in any orde
 on nothing but its own program.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
+Made = TypeVar("Made")
 
 
 class Method(StrEnum):
@@ -85,4 +86,12 @@ class LinearSolver(Protocol):
 
     def solve(self, programs: Sequence[LinearProgram], method: Method) -> tuple[Solution | Failed, ...]:
         """Give one outcome per program, in their order. Never raises for what a program contains."""
+        ...
+
+    def each(self, tasks: Sequence["Callable[[LinearSolver], Made]"]) -> list[Made]:
+        """Do tasks that are independent of each other, and give what each makes, in their order.
+
+        A task is given the solver to use, so that an adapter may do them beside each other. What a task raises is
+        raised.
+        """
         ...

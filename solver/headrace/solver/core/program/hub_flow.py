@@ -4,11 +4,14 @@ The first row fills the first pool, what is left of it goes to the second, and s
 per row as there can be, and of many answers that cost the same always the same one.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.solver.core.program.layout import Floats, Ints, Layout, sums
+from headrace.solver.core.program.parts import pairs_of_rows
 from headrace.solver.core.program.plan import Prices
 
 if TYPE_CHECKING:
@@ -20,8 +23,21 @@ SLIVER = 1e-12
 """A match shorter than this share of its hub is rounding."""
 
 
-def read_back(layout: Layout, costs: "Costs", hubs: "Hubs", sifted: "Sifted") -> tuple[Floats, Floats, Prices]:
-    """Give flow (P,), shedding (R,) and prices of a layout; rows outside the network are shed."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Share:
+    """What a network says of its layout: flow of pairs that have any, shedding and prices of rows, prices of pools."""
+
+    pairs: Ints
+    flow: Floats
+    rows: Ints
+    shed: Floats
+    row_price: Floats
+    pools: Ints
+    pool_price: Floats
+
+
+def read_back(layout: Layout, hubs: "Hubs", sifted: "Sifted") -> Share:
+    """Read a network's answer: its numbers of pairs, rows and pools are the layout's."""
     ways, keeps, links, chords, sheds, shed_keeps, _ = hubs.bounds
     arcs, values = hubs.arcs, sifted.values
     way, pool, amount = hand_out(
@@ -30,19 +46,34 @@ def read_back(layout: Layout, costs: "Costs", hubs: "Hubs", sifted: "Sifted") ->
         arcs.tail[links:chords] - hubs.first_hub,
         values[links:chords],
     )
-    key = hubs.pair_way.astype(np.int64)
-    key *= len(layout.pools)
-    key += layout.pair_pool
-    order = np.argsort(key, kind="stable")
-    wanted = way * len(layout.pools) + (arcs.head[links:chords] - hubs.first_pool)[pool]
-    pair = order[np.searchsorted(key[order], wanted)]
-    flow = sums(pair, amount, len(layout.pair_row))
-    flow[hubs.keep_pair] += values[keeps:links]
-    shed, row_price, pool_price = layout.demand.copy(), costs.shed.copy(), np.zeros(len(layout.pools))
-    shed[hubs.rows] = values[sheds:shed_keeps]
-    shed[hubs.rows[hubs.shed_keep]] += values[shed_keeps:]
-    row_price[hubs.rows] = sifted.prices[: len(hubs.rows)]
-    pool_price[:] = sifted.prices[hubs.first_pool :]
+    pairs, size = pairs_of_rows(layout, hubs.rows), len(layout.pools)
+    wanted = hubs.rows[arcs.tail[way]] * size + hubs.pools[(arcs.head[links:chords] - hubs.first_pool)[pool]]
+    of_ways = np.searchsorted(layout.pair_row[pairs] * size + layout.pair_pool[pairs], wanted)
+    flow = sums(of_ways, amount, len(pairs))
+    flow[np.searchsorted(pairs, hubs.keep_pair)] += values[keeps:links]
+    shed = values[sheds:shed_keeps].copy()
+    shed[hubs.shed_keep] += values[shed_keeps:]
+    some = np.flatnonzero(flow)
+    prices = sifted.prices
+    return Share(
+        pairs=pairs[some],
+        flow=flow[some],
+        rows=hubs.rows,
+        shed=shed,
+        row_price=prices[: len(hubs.rows)].copy(),
+        pools=hubs.pools,
+        pool_price=prices[hubs.first_pool :].copy(),
+    )
+
+
+def put_together(layout: Layout, costs: "Costs", shares: Sequence[Share]) -> tuple[Floats, Floats, Prices]:
+    """Give flow (P,), shedding (R,) and prices of a layout; rows that are in no network are shed."""
+    flow, shed, row_price = np.zeros(len(layout.pair_row)), layout.demand.copy(), costs.shed.copy()
+    pool_price = np.zeros(len(layout.pools))
+    for share in shares:
+        flow[share.pairs] = share.flow
+        shed[share.rows], row_price[share.rows] = share.shed, share.row_price
+        pool_price[share.pools] = share.pool_price
     return flow, shed, Prices(row_price, pool_price)
 
 

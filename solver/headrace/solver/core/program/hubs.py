@@ -22,6 +22,7 @@ import numpy.typing as npt
 from headrace.solver.core.linear import LinearProgram
 from headrace.solver.core.program.chord_columns import chord_columns
 from headrace.solver.core.program.layout import Floats, Ints, Layout
+from headrace.solver.core.program.parts import Part, pairs_of_rows
 from headrace.solver.core.program.plan import Curves
 from headrace.solver.core.program.program import Costs
 from headrace.solver.core.program.sparse import component_labels, compressed_arcs
@@ -54,16 +55,16 @@ class Arcs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hubs:
-    """The network of a layout's rows that ask for something and may be served.
+    """The network of a layout's rows that ask for something and may be served, or of a stretch of its parts.
 
-    Nodes are R rows, then H hubs, then all G pools. Arcs are W ways, K keeps, L links, Y chords, R sheds, S kept sheds.
+    Nodes are R rows, then H hubs, then G pools. Arcs are W ways, K keeps, L links, Y chords, R sheds, S kept sheds.
 
     Attributes:
         arcs: the network.
-        rows: (R,) the layout's.
+        rows: (R,) the layout's, rising.
+        pools: (G,) the layout's, rising.
         way_start: (R + 1,) where each row's ways begin.
         way_network: (W,) round trip, ms.
-        pair_way: (P,) the way of each of the layout's pairs; `OUT` where its row is not here.
         keep_pair: (K,) the layout's pair that each keep is for.
         shed_keep: (S,) rows, of these R, that were shed before.
         sizes: (H, G, W, K, L, Y).
@@ -72,9 +73,9 @@ class Hubs:
 
     arcs: Arcs
     rows: Ints
+    pools: Ints
     way_start: Ints
     way_network: Floats
-    pair_way: Numbers
     keep_pair: Ints
     shed_keep: Ints
     sizes: tuple[int, int, int, int, int, int]
@@ -97,36 +98,36 @@ class Hubs:
         return tuple(np.cumsum([0, w, k, links, y, len(self.rows), len(self.shed_keep)]).tolist())
 
 
-def hubs_of(layout: Layout, curves: Curves, costs: Costs) -> Hubs:
-    """Build the network.
+def hubs_of(layout: Layout, curves: Curves, costs: Costs, within: Part | None = None) -> Hubs:
+    """Build the network of some of a layout's parts; without any named of all of it, with pools that nobody reaches.
 
     Pairs are many, and all of this stands beside two snapshots: their numbers are of 32 bits on the way, and columns
     are filled in their place.
     """
-    asks = layout.demand > 0.0
-    pair = _numbers(np.flatnonzero(asks[layout.pair_row]))
-    rows = np.flatnonzero(asks & (np.diff(layout.row_start) > 0))
+    part = _whole(layout) if within is None else within
+    rows, pools, pair = part.rows, part.pools, _numbers(part.pairs)
     row = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(layout.row_start)[rows])
-    hub, hub_count = _hub_of(layout, pair)
+    pool_at = np.full(len(layout.pools), OUT, dtype=np.int32)
+    pool_at[pools] = np.arange(len(pools))
+    hub, hub_count = _hub_of(layout, rows, row, pair)
     # Pools are sorted by site first, so a row's hubs rise with its pairs.
     first = np.ones(len(pair), dtype=np.bool_)
     first[1:] = (hub[1:] != hub[:-1]) | (row[1:] != row[:-1])
-    pair_way = np.full(len(layout.pair_row), OUT, dtype=np.int32)
-    pair_way[pair] = np.cumsum(first, dtype=np.int32) - 1
-    link_hub, link_pool = _links(hub, layout.pair_pool[pair], (hub_count, len(layout.pools)))
+    link_hub, link_pool = _links(hub, pool_at[layout.pair_pool[pair]], (hub_count, len(pools)))
     way_pair, way_row, way_hub = pair[first], row[first], hub[first]
     kept = (layout.pair_previous[pair] > 0.0) & (costs.move[pair] > 0.0)
     keep_pair, keep_row = pair[kept].astype(np.int64), row[kept]
     del pair, row, hub, first, kept
-    chords = chord_columns(layout, curves, np.arange(len(layout.group_profile)))
+    groups: Ints = np.flatnonzero(pool_at[layout.group_pool] != OUT)
+    chords = chord_columns(layout, curves, groups)
     shed_keep = np.flatnonzero((layout.row_warm_shed[rows] > 0.0) & (costs.shed_move[rows] > 0.0))
     r, h = len(rows), hub_count
     pool, way_network = r + h, layout.pair_network[way_pair]
     parts = _Columns((len(way_row), len(keep_pair), len(link_hub), len(chords.slope), r, len(shed_keep)))
-    chord_pool = pool + np.repeat(layout.group_pool, chords.count)
+    chord_pool = pool + np.repeat(pool_at[layout.group_pool[groups]], chords.count)
     arcs = Arcs(
         tail=parts.ints((way_row, keep_row, r + link_hub, chord_pool, np.arange(r), shed_keep)),
-        head=parts.ints((way_hub + r, pool + layout.pair_pool[keep_pair], pool + link_pool, OUT, OUT, OUT)),
+        head=parts.ints((way_hub + r, pool + pool_at[layout.pair_pool[keep_pair]], pool + link_pool, OUT, OUT, OUT)),
         cost=parts.floats(
             (
                 way_network,
@@ -147,20 +148,26 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs) -> Hubs:
                 layout.row_warm_shed[rows[shed_keep]],
             )
         ),
-        supply=np.concatenate((layout.demand[rows], np.zeros(h + len(layout.pools)))),
+        supply=np.concatenate((layout.demand[rows], np.zeros(h + len(pools)))),
     )
     arcs.cost[: len(way_row)] += costs.move[way_pair]
     return Hubs(
         arcs=arcs,
         rows=rows,
+        pools=pools,
         way_start=np.searchsorted(way_row, np.arange(r + 1, dtype=np.int32)),
         way_network=way_network,
-        pair_way=pair_way,
         keep_pair=keep_pair,
         shed_keep=shed_keep,
-        sizes=(h, len(layout.pools), len(way_row), len(keep_pair), len(link_hub), len(chords.slope)),
-        apart=_apart((way_row, way_hub), (link_hub, link_pool), (r, h, len(layout.pools))),
+        sizes=(h, len(pools), len(way_row), len(keep_pair), len(link_hub), len(chords.slope)),
+        apart=_apart((way_row, way_hub), (link_hub, link_pool), (r, h, len(pools))),
     )
+
+
+def _whole(layout: Layout) -> Part:
+    """Give all that asks for something and may be served, with all pools."""
+    rows = np.flatnonzero((layout.demand > 0.0) & (np.diff(layout.row_start) > 0))
+    return Part(rows, np.arange(len(layout.pools)), pairs_of_rows(layout, rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +196,7 @@ def _numbers(of: npt.NDArray[np.integer[Any]]) -> Numbers:
     return of.astype(np.int32)
 
 
-def _links(hub: Numbers, pool: Ints, size: tuple[int, int]) -> tuple[Ints, Ints]:
+def _links(hub: Numbers, pool: Numbers, size: tuple[int, int]) -> tuple[Ints, Ints]:
     """Give hub and pool of each link, rising."""
     linked = np.zeros(size, dtype=np.bool_)
     linked[hub, pool] = True
@@ -223,15 +230,17 @@ def _apart(ways: tuple[Numbers, Numbers], links: tuple[Ints, Ints], sizes: tuple
     return np.asarray(batch[label], dtype=np.int64)
 
 
-def _hub_of(layout: Layout, pair: Numbers) -> tuple[Numbers, int]:
-    """Give the hub of each pair: numbered by what its row asks for, then by site."""
+def _hub_of(layout: Layout, rows: Ints, row: Numbers, pair: Numbers) -> tuple[Numbers, int]:
+    """Give the hub of each pair: numbered by what its row asks for, then by site; `row` is its place in `rows`."""
     asks: dict[tuple[str, tuple[str, ...], tuple[str, ...]], int] = {}
+    numbers: list[int] = rows.tolist()
+    of_rows = [layout.rows[i] for i in numbers]
     ask = np.array(
-        [asks.setdefault((r.route.model, r.requires, r.residency), len(asks)) for r in layout.rows], dtype=np.int32
+        [asks.setdefault((r.route.model, r.requires, r.residency), len(asks)) for r in of_rows], dtype=np.int32
     )
     sites = {site: i for i, site in enumerate(sorted({pool.site for pool in layout.pools}))}
     site = np.array([sites[pool.site] for pool in layout.pools], dtype=np.int32)
-    key = ask[layout.pair_row[pair]]
+    key = ask[row]
     key *= len(sites)
     key += site[layout.pair_pool[pair]]
     used = np.zeros(len(asks) * len(sites), dtype=np.bool_)

@@ -5,19 +5,20 @@ again by the next method: dual simplex, primal, without scaling. One that fails 
 one that cannot be sifted is solved as a whole first.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import xxhash
 
 from headrace.solver.core.linear import Failed, LinearProgram, LinearSolver, Method, Solution
-from headrace.solver.core.program.hub_flow import read_back
-from headrace.solver.core.program.hubs import hubs_of
+from headrace.solver.core.program.hub_flow import Share, put_together, read_back
+from headrace.solver.core.program.hubs import Hubs, hubs_of
 from headrace.solver.core.program.layout import Floats, Layout
+from headrace.solver.core.program.parts import Part, parts_of, stretches_of
 from headrace.solver.core.program.plan import Curves, Effort, Prices
 from headrace.solver.core.program.price_guess import guess_prices, prices_before
-from headrace.solver.core.program.program import Component, Costs, Part, components_of, parts_of
+from headrace.solver.core.program.program import Component, Costs, components_of
 from headrace.solver.core.program.sifting import sift
 from headrace.solver.core.program.verify import kkt_problem, network_problem
 
@@ -51,10 +52,41 @@ def optimum(layout: Layout, curves: Curves, costs: Costs, lp: LinearSolver, sift
     return _by_components(layout, curves, costs, lp)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stretch:
+    """The proved answer to a stretch of the layout, what it cost, how large its network was, and the deepest method."""
+
+    share: Share
+    value: float
+    arcs: int
+    nodes: int
+    method: Method
+
+
 def _by_sifting(layout: Layout, curves: Curves, costs: Costs, lp: LinearSolver) -> Optimum | Failed:
-    hubs = hubs_of(layout, curves, costs)
-    if not len(hubs.rows):
+    parts = parts_of(layout)
+    if not parts:
         return Failed("NOTHING_TO_SIFT")
+    before = prices_before(layout)
+
+    def sifting(stretch: Part) -> Callable[[LinearSolver], _Stretch | Failed]:
+        return lambda solver: _sifted(layout, hubs_of(layout, curves, costs, stretch), before, solver)
+
+    found: list[_Stretch] = []
+    for outcome in lp.each([sifting(stretch) for stretch in stretches_of(layout, parts)]):
+        if isinstance(outcome, Failed):
+            return outcome
+        found.append(outcome)
+    flow, shed, prices = put_together(layout, costs, [each.share for each in found])
+    deepest = max((each.method for each in found), key=_METHODS.index)
+    rung = SIFTED if deepest is _METHODS[0] else f"{SIFTED}_{deepest.value}"
+    columns, rows = sum(each.arcs for each in found), sum(each.nodes for each in found)
+    effort = Effort(columns=columns, rows=rows, components=len(parts), iterations=None)
+    return Optimum(flow, shed, prices, parts, rung, sum(each.value for each in found), effort)
+
+
+def _sifted(layout: Layout, hubs: Hubs, before: Floats, lp: LinearSolver) -> _Stretch | Failed:
+    """Sift a network, from the prices that the layout's pools had before, (G,)."""
     deepest, known = _METHODS[0], dict[bytes, Solution]()
 
     def solve(programs: Sequence[LinearProgram]) -> Sequence[Solution] | Failed:
@@ -70,19 +102,15 @@ def _by_sifting(layout: Layout, curves: Curves, costs: Costs, lp: LinearSolver) 
         known = {name: known[name] for name in names}
         return [known[name] for name in names]
 
-    sifted = sift(hubs, guess_prices(hubs, prices_before(layout)), solve)
+    sifted = sift(hubs, guess_prices(hubs, before[hubs.pools]), solve)
     if isinstance(sifted, Failed):
         return sifted
     arcs = hubs.arcs
     problem = network_problem(arcs, sifted.values, sifted.prices)
     if problem is not None:
         return Failed(f"SIFTED_WRONG: {problem}")
-    flow, shed, prices = read_back(layout, costs, hubs, sifted)
-    parts = parts_of(layout)
-    rung = SIFTED if deepest is _METHODS[0] else f"{SIFTED}_{deepest.value}"
     value = float(np.sum(arcs.cost * sifted.values))
-    effort = Effort(columns=len(arcs.tail), rows=len(arcs.supply), components=len(parts), iterations=None)
-    return Optimum(flow, shed, prices, parts, rung, value, effort)
+    return _Stretch(read_back(layout, hubs, sifted), value, len(arcs.tail), len(arcs.supply), deepest)
 
 
 def _content(program: LinearProgram) -> bytes:

@@ -27,9 +27,10 @@ import numpy.typing as npt
 from headrace.solver.core.linear import LinearProgram
 from headrace.solver.core.program.chord_columns import chord_columns
 from headrace.solver.core.program.layout import Layout
+from headrace.solver.core.program.parts import Part, parts_of
 from headrace.solver.core.program.pins import ColumnBounds, column_bounds
 from headrace.solver.core.program.plan import Curves
-from headrace.solver.core.program.sparse import component_labels, compressed_rows
+from headrace.solver.core.program.sparse import compressed_rows
 from headrace.solver.core.program.steps import Steps, steps_of
 
 Floats = npt.NDArray[np.float64]
@@ -49,15 +50,6 @@ class Costs:
     shed: Floats
     shed_move: Floats
     steps: Steps
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """Rows, pools and pairs of a layout that are connected with each other, and with no others."""
-
-    rows: Ints
-    pools: Ints
-    pairs: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,36 +101,13 @@ def _unlike_wishes(layout: Layout) -> int:
 def components_of(layout: Layout, curves: Curves, costs: Costs) -> tuple[Component, ...]:
     """Build the programs of all rows with demand and at least one pool, in the order of their first row."""
     bounds = column_bounds(layout)
-    return tuple(_component(layout, curves, (costs, bounds), pairs) for pairs in _connected_pairs(layout))
+    return tuple(_component(layout, curves, (costs, bounds), part) for part in parts_of(layout))
 
 
-def parts_of(layout: Layout) -> tuple[Part, ...]:
-    """Give the same parts, in the same order, without their programs."""
-    parts: list[Part] = []
-    for pairs in _connected_pairs(layout):
-        rows, pools = np.zeros(len(layout.rows), np.bool_), np.zeros(len(layout.pools), np.bool_)
-        rows[layout.pair_row[pairs]] = True
-        pools[layout.pair_pool[pairs]] = True
-        parts.append(Part(np.flatnonzero(rows), np.flatnonzero(pools), pairs))
-    return tuple(parts)
-
-
-def _connected_pairs(layout: Layout) -> list[Ints]:
-    active = np.flatnonzero(layout.demand[layout.pair_row] > 0.0)
-    if not len(active):
-        return []
-    r, g = layout.pair_row[active], layout.pair_pool[active]
-    size = len(layout.rows) + len(layout.pools)
-    label = component_labels(r, g + len(layout.rows), size)
-    order = np.argsort(label[r], kind="stable")
-    bounds = np.flatnonzero(np.diff(label[r][order])) + 1
-    return sorted(np.split(active[order], bounds), key=lambda pairs: int(pairs[0]))
-
-
-def _component(layout: Layout, curves: Curves, given: tuple[Costs, ColumnBounds], pairs: Ints) -> Component:
-    costs, bounds = given
-    rows, row_at = np.unique(layout.pair_row[pairs], return_inverse=True)
-    pools, pool_at = np.unique(layout.pair_pool[pairs], return_inverse=True)
+def _component(layout: Layout, curves: Curves, given: tuple[Costs, ColumnBounds], part: Part) -> Component:
+    (costs, bounds), rows, pools, pairs = given, part.rows, part.pools, part.pairs
+    row_at = np.searchsorted(rows, layout.pair_row[pairs])
+    pool_at = np.searchsorted(pools, layout.pair_pool[pairs])
     kept = (layout.pair_previous[pairs] > 0.0) & (costs.move[pairs] > 0.0)
     groups: Ints = np.flatnonzero(np.isin(layout.group_pool, pools))
     chords = chord_columns(layout, curves, groups)

@@ -22,10 +22,10 @@ import numpy.typing as npt
 from headrace.schemas.weights import PPM
 from headrace.solver.core.program.dot import dot
 from headrace.solver.core.program.layout import Floats, Layout, sums
+from headrace.solver.core.program.parts import Part
 from headrace.solver.core.program.pins import rows_off_pins
 from headrace.solver.core.program.plan import Curves
 from headrace.solver.core.program.pool_split import split_by_slope
-from headrace.solver.core.program.program import Part
 
 FULLEST = 0.95
 """Share of an engine's capacity above which its traffic is not left as it is: near the wall nothing is flat."""

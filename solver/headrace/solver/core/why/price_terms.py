@@ -14,10 +14,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from headrace.solver.core.program.layout import Floats, Layout
+from headrace.solver.core.program.parts import parts_of
 from headrace.solver.core.program.pins import ROOM, pins_of
 from headrace.solver.core.program.plan import Curves, Plan
 from headrace.solver.core.program.predictions import FULL
-from headrace.solver.core.program.program import parts_of
 from headrace.solver.core.why.explanation import Alternative, PriceTerms
 from headrace.solver.settings import SolverSettings
 
