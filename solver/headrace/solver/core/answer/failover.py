@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from headrace.schemas.weights import FallbackTarget
 from headrace.solver.core.answer.apportion import apportion
-from headrace.solver.core.answer.fallback import MAX_TARGETS, Fallbacks
+from headrace.solver.core.answer.fallback import MAX_TARGETS, Near, SharedTargets
 from headrace.solver.core.program.layout import Entries, Floats, Ints, Layout
 from headrace.solver.core.program.plan import Plan, utilisation
 
@@ -67,27 +67,25 @@ class Failovers:
     Args:
         layout: of the problem.
         plan: what was decided.
-        fallbacks: the same layout's, for each row's nearest engines.
+        shared: makes the targets.
         enough: `failover_spare`.
     """
 
-    def __init__(self, layout: Layout, plan: Plan, fallbacks: Fallbacks, enough: float) -> None:
+    def __init__(self, layout: Layout, plan: Plan, shared: SharedTargets, enough: float) -> None:
         self._layout = layout
         self._enough = enough
-        self._near, self._shared = fallbacks.near, fallbacks.shared
+        self._shared = shared
         capacity, usable = layout.engine_capacity, layout.engine_pool >= 0
         self._load = np.zeros(len(capacity))
         self._load[usable] = capacity[usable] * utilisation(layout, plan)[layout.engine_group[usable]]
         self._spare: Floats = np.maximum(capacity - self._load, 0.0)
 
-    def of(self, rows: Ints, used: Entries) -> Failover:
-        """Give the failovers of rows (N,), for the weights of all rows."""
+    def of(self, rows: Ints, near: Near, used: Entries) -> Failover:
+        """Give the failovers of rows (N,) with these engines near, for the weights of all rows."""
         size = (len(rows), MAX_TARGETS)
         engine, distance = np.full(size, -1, dtype=np.int64), np.full(size, np.inf)
-        count = np.diff(self._near.start)[rows]
-        there: Bools = np.arange(MAX_TARGETS) < count[:, None]
-        at = (self._near.start[rows][:, None] + np.arange(MAX_TARGETS))[there]
-        engine[there], distance[there] = self._near.engine[at], self._near.distance[at]
+        there: Bools = np.arange(MAX_TARGETS) < np.diff(near.start)[:, None]
+        engine[there], distance[there] = near.engine, near.distance
         spare = np.where(there, self._spare[engine], 0.0) if len(self._spare) else np.zeros(size)
         wanted_rps = self._enough * self._busiest(rows, used)
         there &= ((wanted_rps >= 0.0) & (self._enough > 0.0))[:, None]

@@ -16,6 +16,7 @@ from headrace.schemas.weights import FallbackTarget
 from headrace.solver.core.answer.apportion import apportion
 from headrace.solver.core.problem import Engine
 from headrace.solver.core.program.layout import Floats, Ints, Layout
+from headrace.solver.core.program.parts import pairs_of_rows
 
 MAX_TARGETS = 16
 """The fallback keeps the nearest this many engines."""
@@ -24,52 +25,70 @@ _ID, _ADDRESS, _PPM = attrgetter("engine_id"), attrgetter("address"), attrgetter
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Near:
-    """The nearest engines of R rows, sorted by row and engine: where each row's begin (R + 1,), which, how far (ms)."""
+    """The nearest engines of N routes, sorted by route and engine.
+
+    Where each route's begin (N + 1,); of each engine (T,) which it is, how far (ms), and its share of the fallback.
+    """
 
     start: Ints
     engine: Ints
     distance: Floats
+    ppm: Ints
 
 
 class Fallbacks:
-    """The fallbacks of one layout, apportioned all at once, made into records only where they are asked for.
+    """The fallbacks of one layout's routes; those of many rows are reckoned at once.
 
     Attributes:
-        near: each row's nearest engines.
         shared: makes the targets.
     """
 
     def __init__(self, layout: Layout) -> None:
         self.shared = SharedTargets(layout.engines)
-        nominal = np.array([e.ready_replicas * e.capacity_rps_per_replica for e in layout.engines], dtype=np.float64)
-        row, engine, distance = _nearest(layout)
-        self.near = Near(np.searchsorted(row, np.arange(len(layout.rows) + 1)), engine, distance)
-        self._shares = apportion(row, nominal[engine], engine, len(layout.rows))
-        self._start: list[int] = self.near.start.tolist()
-        self._engine: list[int] = engine.tolist()
-        self._ppm: list[int] = self._shares.tolist()
-        ids, addresses = [e.engine_id for e in layout.engines], [e.address for e in layout.engines]
-        self._ids, self._addresses = [ids[e] for e in self._engine], [addresses[e] for e in self._engine]
+        self._layout = layout
+        self._ids, self._addresses = [e.engine_id for e in layout.engines], [e.address for e in layout.engines]
+        nominal = [e.ready_replicas * e.capacity_rps_per_replica for e in layout.engines]
+        self._nominal: Floats = np.array(nominal, dtype=np.float64)
+        self._sizes: Ints = np.array([min(len(pool.engines), MAX_TARGETS) for pool in layout.pools], dtype=np.int64)
+        of_pools = [e for pool in layout.pools for e in pool.engines[:MAX_TARGETS]]
+        self._members: Ints = np.array(of_pools, dtype=np.int64)
 
-    def is_still(self, row: int, old: tuple[FallbackTarget, ...]) -> bool:
-        """Say whether a row's fallback is what it was."""
-        first, end = self._start[row], self._start[row + 1]
-        if len(old) != end - first:
-            return False
+    def near(self, rows: Ints) -> Near:
+        """Give the nearest `MAX_TARGETS` engines of each of the rows; of one site the lowest ids."""
+        layout, sizes, engines = self._layout, self._sizes, max(len(self._layout.engines), 1)
+        line, pair = _near_pairs(layout, sizes, rows)
+        pool, ms = layout.pair_pool[pair], layout.pair_network[pair]
+        count, first = sizes[pool], (np.cumsum(sizes) - sizes)[pool]
+        offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+        engine = self._members[np.repeat(first, count) + offset]
+        # Pairs come by row and distance; engines of one distance are sorted by id.
+        further = np.append(np.True_, (line[1:] != line[:-1]) | (ms[1:] != ms[:-1]))[: len(pair)]
+        by_distance = np.argsort(np.repeat(np.cumsum(further), count) * engines + engine, kind="stable")
+        line, engine, distance = np.repeat(line, count), engine[by_distance], np.repeat(ms, count)[by_distance]
+        near = np.arange(len(line)) - np.searchsorted(line, np.arange(len(rows)))[line] < MAX_TARGETS
+        line, engine, distance = line[near], engine[near], distance[near]
+        order = np.argsort(line * engines + engine)
+        line, engine = line[order], engine[order]
+        ppm = apportion(line, self._nominal[engine], engine, len(rows))
+        return Near(np.searchsorted(line, np.arange(len(rows) + 1)), engine, distance[order], ppm)
+
+    def are_still(self, near: Near, old: Sequence[tuple[FallbackTarget, ...]]) -> list[bool]:
+        """Say of each route whether its fallback is what it was."""
+        engine: list[int] = near.engine.tolist()
+        shares: list[int] = near.ppm.tolist()
+        ids, addresses = [self._ids[e] for e in engine], [self._addresses[e] for e in engine]
         # In C and without a new object each, since it is asked of every route in every tick.
-        return (
-            list(map(_PPM, old)) == self._ppm[first:end]
-            and list(map(_ID, old)) == self._ids[first:end]
-            and list(map(_ADDRESS, old)) == self._addresses[first:end]
-        )
+        return [
+            len(before) == end - first
+            and list(map(_PPM, before)) == shares[first:end]
+            and list(map(_ID, before)) == ids[first:end]
+            and list(map(_ADDRESS, before)) == addresses[first:end]
+            for before, (first, end) in zip(old, pairwise(near.start.tolist()), strict=True)
+        ]
 
-    def of(self, rows: Ints) -> Sequence[tuple[FallbackTarget, ...]]:
-        """Give the fallbacks of rows, each sorted by engine; () where no engine may serve it."""
-        start = self.near.start
-        count = np.diff(start)[rows]
-        ends = np.cumsum(count)
-        at = np.repeat(start[rows] - (ends - count), count) + np.arange(int(count.sum()))
-        return self.shared.of(np.append(0, ends), self.near.engine[at], self._shares[at])
+    def of(self, near: Near) -> Sequence[tuple[FallbackTarget, ...]]:
+        """Give the fallbacks of routes, each sorted by engine; () where no engine may serve it."""
+        return self.shared.of(near.start, near.engine, near.ppm)
 
 
 class SharedTargets:
@@ -100,44 +119,19 @@ class SharedTargets:
         return found
 
 
-def _nearest(layout: Layout) -> tuple[Ints, Ints, Floats]:
-    """Give (row, engine, ms) of the nearest `MAX_TARGETS` engines of every row, sorted; of one site the lowest ids."""
-    sizes = np.array([min(len(pool.engines), MAX_TARGETS) for pool in layout.pools], dtype=np.int64)
-    members = np.array([e for pool in layout.pools for e in pool.engines[:MAX_TARGETS]], dtype=np.int64)
-    pair = _near_pairs(layout, sizes)
-    count = sizes[layout.pair_pool[pair]]
-    first = (np.cumsum(sizes) - sizes)[layout.pair_pool[pair]]
-    offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-    engine = members[np.repeat(first, count) + offset]
-    # Pairs come by row and distance; engines of one distance are sorted by id.
-    of_pair, distance = layout.pair_row[pair], layout.pair_network[pair]
-    further = np.append(np.True_, (of_pair[1:] != of_pair[:-1]) | (distance[1:] != distance[:-1]))[: len(pair)]
-    step, engines = np.repeat(np.cumsum(further), count), max(len(layout.engines), 1)
-    by_distance = np.argsort(step * engines + engine, kind="stable")
-    row, engine, ms = (
-        np.repeat(of_pair, count)[by_distance],
-        engine[by_distance],
-        np.repeat(distance, count)[by_distance],
-    )
-    rank = np.arange(len(row)) - np.searchsorted(row, np.arange(len(layout.rows)))[row]
-    near = rank < MAX_TARGETS
-    row, engine, ms = row[near], engine[near], ms[near]
-    order = np.argsort(row * engines + engine)
-    return row[order], engine[order], ms[order]
-
-
-def _near_pairs(layout: Layout, sizes: Ints) -> Ints:
-    """Give the pairs that can hold any of a row's nearest engines, by row and distance."""
-    place = np.arange(len(layout.pair_row)) - layout.row_start[layout.pair_row]
-    width = int(place.max(initial=-1)) + 1
+def _near_pairs(layout: Layout, sizes: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """Give the pairs that can hold any of a row's nearest engines, and which of the rows, by row and distance."""
+    count = np.diff(layout.row_start)[rows]
     # One line per row, filled up with what is infinitely far: sorting short lines is far quicker than one long list.
-    distance = np.full((len(layout.rows), width), np.inf)
-    distance[layout.pair_row, place] = layout.pair_network
+    there = np.arange(int(count.max(initial=0))) < count[:, None]
+    pair, distance = np.zeros(there.shape, dtype=np.int64), np.full(there.shape, np.inf)
+    pair[there] = pairs_of_rows(layout, rows)
+    distance[there] = layout.pair_network[pair[there]]
     order = np.argsort(distance, axis=1, kind="stable")
-    distance = np.take_along_axis(distance, order, axis=1)
-    pair = layout.row_start[:-1, None] + order
+    distance, pair = np.take_along_axis(distance, order, axis=1), np.take_along_axis(pair, order, axis=1)
     there = np.isfinite(distance)
-    count = np.where(there, sizes[layout.pair_pool[np.where(there, pair, 0)]], 0) if len(layout.pair_row) else order
-    wanted = there & (np.cumsum(count, axis=1) - count < MAX_TARGETS)
+    engines = np.where(there, sizes[layout.pair_pool[pair]], 0) if len(layout.pair_row) else pair
+    wanted = there & (np.cumsum(engines, axis=1) - engines < MAX_TARGETS)
     last = np.where(wanted, distance, -np.inf).max(axis=1, initial=-np.inf)
-    return np.asarray(pair[there & (distance <= last[:, None])], dtype=np.int64)
+    line, place = np.nonzero(there & (distance <= last[:, None]))
+    return line, pair[line, place]

@@ -43,7 +43,7 @@ class RouteWriter:
         self._retry: list[float] = retry_ratios(layout, plan, settings).tolist()
         self._excluded = Refusals(layout).of_all()
         self._fallbacks = Fallbacks(layout)
-        self._failovers = Failovers(layout, plan, self._fallbacks, settings.failover_spare)
+        self._failovers = Failovers(layout, plan, self._fallbacks.shared, settings.failover_spare)
         self._targets = TargetWriter(layout, plan)
         self.weights: Entries = weigh(layout, plan)
         start = np.searchsorted(self.weights.row, np.arange(len(layout.rows) + 1))
@@ -66,12 +66,13 @@ class RouteWriter:
         return tuple(routes[row] if row in routes or kept is None else kept for row, kept in enumerate(old))
 
     def _written(self, rows: Ints, epoch: int, version: int) -> Iterator[RouteWeights]:
-        listed, failover = self._listed(rows), self._failovers.of(rows, self.weights)
+        listed, near = self._listed(rows), self._fallbacks.near(rows)
+        failover = self._failovers.of(rows, near, self.weights)
         place = np.repeat(np.arange(len(rows)), np.diff(listed.start))
         targets = self._targets.write(listed, failover.kept(place, listed.engine))
         prices: list[float] | None = None if self._plan.prices is None else self._plan.prices.row.tolist()
         numbers: list[int] = rows.tolist()
-        parts = zip(numbers, targets, self._fallbacks.of(rows), failover.targets, strict=True)
+        parts = zip(numbers, targets, self._fallbacks.of(near), failover.targets, strict=True)
         for row, of_row, fallback, lost in parts:
             own = slice(self._start[row], self._start[row + 1])
             asked, shed = self._layout.rows[row], self._shed[row]
@@ -132,12 +133,18 @@ class RouteWriter:
     def _changed(self, old: Sequence[RouteWeights | None]) -> Ints:
         """Give the rows whose old record does not say the same any more, or that have none."""
         same = self._same_weights()
-        changed = [
+        still = [
             row
             for row, route in enumerate(old)
-            if route is None or not (same[row] and self._says_the_same(route, row, self._excluded[row]))
+            if same[row] and route is not None and self._says_the_same(route, row, self._excluded[row])
         ]
-        return np.array(changed, dtype=np.int64)
+        changed: Bools = np.ones(len(old), dtype=np.bool_)
+        for first in range(0, len(still), TOGETHER):
+            some = still[first : first + TOGETHER]
+            rows: Ints = np.array(some, dtype=np.int64)
+            fallbacks = [() if (route := old[row]) is None else route.fallback for row in some]
+            changed[rows] = ~np.array(self._fallbacks.are_still(self._fallbacks.near(rows), fallbacks), dtype=np.bool_)
+        return np.flatnonzero(changed)
 
     def _same_weights(self) -> list[bool]:
         """Say of each row whether its weights are the old ones, engine by engine, (R,)."""
@@ -149,7 +156,7 @@ class RouteWriter:
         return same
 
     def _says_the_same(self, old: RouteWeights, row: int, excluded: tuple[Excluded, ...]) -> bool:
-        """Say whether all but the weights is as it was."""
+        """Say whether all but the weights and the fallback is as it was."""
         asked, shed, demand = self._layout.rows[row], self._shed[row], old.demand_rps
         if old.tier != asked.tier or abs(self._retry[row] - old.retry_ratio) > RETRY_STEP:
             return False
@@ -166,11 +173,9 @@ class RouteWriter:
         pinned = [self._layout.engines[e].engine_id for e in sorted(self._targets.pinned.get(row, ()))]
         if pinned != [t.engine_id for t in old.targets if t.reason is Reason.PINNED]:
             return False
-        if (old.excluded or excluded) and [(x.engine_id, x.reason) for x in old.excluded] != [
+        return not (old.excluded or excluded) or [(x.engine_id, x.reason) for x in old.excluded] == [
             (x.engine_id, x.reason) for x in excluded
-        ]:
-            return False
-        return self._fallbacks.is_still(row, old.fallback)
+        ]
 
 
 def _of_rows(entries: Entries, chosen: Bools, size: int) -> tuple[Ints, Ints]:
