@@ -5,10 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.dataplane.guards.contract import Cause
+from headrace.dataplane.guards.ejection import Ejection, within_share
+from headrace.dataplane.guards.panic import panics
+from headrace.dataplane.settings import GuardSettings
 from headrace.replay.score.latency_mass import mass_of, quantile_s
 from headrace.replay.score.movement import route_moved
 from headrace.replay.score.settings import ScoreSettings
 from headrace.replay.score.sums import Of
+from headrace.replay.score.suspected import left_out_of
 from headrace.replay.score.variant import score_variant
 from headrace.solver.core.problem import Problem
 from played_ticks import Shares, played, route
@@ -58,3 +63,30 @@ def test_every_request_is_served_shed_refused_or_still_waits(
     # Retries of the last tick have not ended, and a backlog is counted as served when it is let in.
     assert ended <= sums[Of.OFFERED] * (1.0 + 1e-9) + 1e-6
     assert ended + sums[Of.RETRIES] >= sums[Of.OFFERED] * (1.0 - 1e-9) - 1e-6
+
+
+suspects = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 300_000)), max_size=6)
+"""Instant of each suspect's ejection, and its weight on the route, ppm."""
+
+
+@given(
+    st.lists(st.tuples(suspects, st.integers(0, 600_000)), min_size=1, max_size=4),
+    st.sampled_from([0.3, 0.6, 1.0]),
+    st.sampled_from([0.2, 0.5]),
+)
+def test_who_is_left_out_of_all_routes_at_once_is_who_a_data_plane_leaves_out_of_each(
+    routes: list[tuple[list[tuple[int, int]], int]], most: float, panic_above: float
+) -> None:
+    rules = GuardSettings(ejected_max=most, panic_above=panic_above)
+    expected, whole = list[bool](), list[int]()
+    for told, others in routes:
+        weights = {"others": others} | {str(n): ppm for n, (_, ppm) in enumerate(told)}
+        ejections = [Ejection(str(n), Cause.SLOW_FIRST_TOKEN, at_ms, at_ms + 9, 1) for n, (at_ms, _) in enumerate(told)]
+        out = within_share(ejections, weights, rules.ejected_max)
+        panic = panics(weights, (), out, rules.panic_above)
+        expected += [str(n) in out and not panic for n in range(len(told))]
+        whole.append(sum(weights.values()))
+    rows = [(r, *each) for r, (told, _) in enumerate(routes) for each in told]
+    route, at_ms, ppm = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    found = left_out_of(route, at_ms, ppm, np.array(whole, dtype=np.float64), rules)
+    assert found.tolist() == expected

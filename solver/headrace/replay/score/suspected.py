@@ -10,18 +10,15 @@ engines are left out here.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace.dataplane.guards.contract import Cause
-from headrace.dataplane.guards.ejection import Ejection, eject, within_share
+from headrace.dataplane.guards.ejection import Ejection, eject
 from headrace.dataplane.guards.first_token import FirstTokenCusum
-from headrace.dataplane.guards.panic import panics
 from headrace.dataplane.settings import GuardSettings
 from headrace.replay.score.latency_mass import Floats
 from headrace.replay.score.placement import Placement
@@ -31,8 +28,6 @@ from headrace.solver.core.program.layout import sums
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 _Key = tuple[str, int]
-_THE_REST = ""
-"""Stands for the engines of a route that nobody suspects; of those only the sum of the weights is asked for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +85,7 @@ class Suspected:
         self._clusters: dict[str, int] = {}
         self._scores: Floats = np.zeros((0, 0))
         self._ejections: dict[_Key, Ejection] = {}
+        self._at_ms: Ints = np.zeros((0, 0), dtype=np.int64)
         self._until_ms: Ints = np.zeros((0, 0), dtype=np.int64)
         self._under_way = _NONE
 
@@ -105,23 +101,9 @@ class Suspected:
         panic = out_of_it > self._settings.panic_above * whole
         out = suspected & (ppm > 0) & (all_may_go & ~panic)[placement.route]
         rest = np.flatnonzero(suspected & ~all_may_go[placement.route])
-        columns = placement.route[rest].tolist(), placement.engine[rest].tolist(), ppm[rest].tolist()
-        found: list[tuple[int, int, int]] = list(zip(*columns, strict=True))
-        some: list[bool] = []
-        for route, suspects in groupby(found, key=lambda each: each[0]):
-            some += self._some(placement.routes[route].cluster, [each[1:] for each in suspects], int(whole[route]))
-        out[rest] = some
+        at_ms = self._at_ms[cluster[rest], placement.engine[rest]]
+        out[rest] = left_out_of(placement.route[rest], at_ms, ppm[rest], whole, self._settings)
         return out
-
-    def _some(self, cluster: str, suspects: Sequence[tuple[int, int]], whole: int) -> list[bool]:
-        """Say which of a route's suspects (engine, PPM) are left out, where it cannot do without all of them."""
-        ejections = [self._ejections[cluster, engine] for engine, _ in suspects]
-        weights = {each.engine_id: ppm for each, (_, ppm) in zip(ejections, suspects, strict=True)}
-        weights[_THE_REST] = whole - sum(weights.values())
-        ejected = within_share(ejections, weights, self._settings.ejected_max)
-        if panics(weights, (), ejected, self._settings.panic_above):
-            return [False] * len(ejections)
-        return [each.engine_id in ejected for each in ejections]
 
     def learn(self, placement: Placement, requests: Floats, met: Met, seconds: float) -> None:
         """Take what a tick's requests of each pair met, (P,) of them."""
@@ -144,7 +126,8 @@ class Suspected:
         engines = max(self._scores.shape[1], int(placement.engine.max(initial=-1)) + 1)
         if self._scores.shape != (len(known), engines):
             size = len(known), engines
-            self._scores, self._until_ms = _grown(self._scores, size), _grown(self._until_ms, size)
+            self._scores = _grown(self._scores, size)
+            self._at_ms, self._until_ms = _grown(self._at_ms, size), _grown(self._until_ms, size)
         return np.array(of_route, dtype=np.int64)[placement.route]
 
     def _evidence(self, ttft_s: Floats, placement: Placement) -> Floats:
@@ -169,6 +152,7 @@ class Suspected:
             alarmed = score >= self._threshold
             self._scores[now.cluster, now.engine] = np.where(alarmed, 0.0, score)
             for cluster, engine in zip(now.cluster[alarmed].tolist(), now.engine[alarmed].tolist(), strict=True):
+                self._at_ms[cluster, engine] = now_ms
                 self._until_ms[cluster, engine] = self._eject((names[int(cluster)], int(engine)), now_ms)
 
     def _eject(self, key: _Key, now_ms: int) -> int:
@@ -177,6 +161,30 @@ class Suspected:
         found = eject(str(engine), Cause.SLOW_FIRST_TOKEN, before, now_ms, self._settings, seed)
         self._ejections[key] = found
         return found.until_ms
+
+
+def left_out_of(route: Ints, at_ms: Ints, ppm: Ints, whole: Floats, settings: GuardSettings) -> Bools:
+    """Say which suspects are left out of their routes: what `within_share` and `panics` say of each route's.
+
+    Args:
+        route: (N,) of each suspect, rising.
+        at_ms: (N,) when its ejection began.
+        ppm: (N,) its weight.
+        whole: by route, the sum of all its weights.
+        settings: how much may be out, and from where it is panic.
+    """
+    order = np.lexsort((at_ms, route))  # stable: of those that began at the same instant, the first counts first
+    chosen, of, left = list[int](), -1, 0
+    for place, each, weight in zip(order.tolist(), route[order].tolist(), ppm[order].tolist(), strict=True):
+        if each != of:
+            of, left = each, int(settings.ejected_max * whole[each])
+        if 0 < weight <= left:
+            left -= weight
+            chosen.append(place)
+    out = np.zeros(len(route), dtype=np.bool_)
+    out[chosen] = True
+    panic = sums(route, ppm * out, len(whole)) > settings.panic_above * whole
+    return out & ~panic[route]
 
 
 def _grown(values: npt.NDArray[Any], size: tuple[int, int]) -> npt.NDArray[Any]:
