@@ -6,11 +6,15 @@ serve lists every engine, as the certificate of why it is refused, up to `MAX_LI
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from headrace.schemas.weights import Excluded
 from headrace.solver.core.problem import Row
 from headrace.solver.core.program.eligibility import exclusion, network_exclusion, row_exclusion
 from headrace.solver.core.program.layout import Layout
 
+Bools = npt.NDArray[np.bool_]
 MAX_LISTED = 500
 """Bound on one route's list: a record stays well below a topic's largest message."""
 
@@ -24,14 +28,22 @@ class Refusals:
         for i, engine in enumerate(layout.engines):
             for model in engine.models:
                 self._serving.setdefault(model, []).append(i)
-        self._by_ask: dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[Excluded, ...]] = {}
+        self._by_wish: dict[int, tuple[Excluded, ...]] = {}
         self._all_sites = sorted({engine.site for engine in layout.engines})
         self._no_way: dict[str, frozenset[str]] = {}
         self._sites = {model: sorted({layout.engines[i].site for i in at}) for model, at in self._serving.items()}
 
     def of_all(self) -> list[tuple[Excluded, ...]]:
         """Give the same for every row."""
-        return [self.of(row) for row in range(len(self._layout.rows))]
+        layout = self._layout
+        apart = np.array([bool(self._unlinked(cluster)) for cluster in layout.asked.clusters], dtype=np.bool_)
+        by_itself: Bools = apart[layout.asked.cluster] | (np.diff(layout.row_start) == 0)
+        wishes: list[int] = layout.asked.wish.tolist()
+        alone: list[bool] = by_itself.tolist()
+        # Rows of one wish that reach every site share what they may not use.
+        first = dict(zip(reversed(wishes), range(len(wishes) - 1, -1, -1), strict=True))
+        known = {wish: self.of(row) for wish, row in first.items() if not alone[row]}
+        return [self.of(row) if alone[row] or wish not in known else known[wish] for row, wish in enumerate(wishes)]
 
     def of(self, row: int) -> tuple[Excluded, ...]:
         """Give the engines that a row may not use, sorted by id."""
@@ -43,10 +55,10 @@ class Refusals:
         unlinked = self._unlinked(asked.route.cluster)
         if unlinked and not unlinked.isdisjoint(self._sites.get(asked.route.model, ())):
             return self._list(asked, serving)
-        ask = (asked.route.model, asked.requires, asked.residency)
-        found = self._by_ask.get(ask)
+        wish = int(self._layout.asked.wish[row])
+        found = self._by_wish.get(wish)
         if found is None:
-            found = self._by_ask[ask] = self._list(asked, serving)
+            found = self._by_wish[wish] = self._list(asked, serving)
         return found
 
     def _unlinked(self, cluster: str) -> frozenset[str]:

@@ -13,11 +13,9 @@ not know of classes; `requests` says what a flow is in requests.
 Sums over engines run in the order of their ids, so the same content gives the same bits whatever order it came in.
 """
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -25,13 +23,14 @@ import numpy.typing as npt
 
 from headrace.schemas.weights import PPM, EngineMemory, RouteWeights, Snapshot
 from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
-from headrace.solver.core.profile.load_cost import MS
+from headrace.solver.core.program.asked import Asked, asked_of
 from headrace.solver.core.program.displaced import after_failover
-from headrace.solver.core.program.eligibility import engine_exclusion, row_exclusion
+from headrace.solver.core.program.eligibility import engine_exclusion
+from headrace.solver.core.program.pairs import find_pairs
+from headrace.solver.core.program.stood import Stood, stood_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-_ID, _PPM = attrgetter("engine_id"), attrgetter("weight_ppm")
 
 
 def sums(index: npt.NDArray[np.integer[Any]], values: npt.NDArray[Any], size: int) -> Floats:
@@ -94,8 +93,11 @@ class Layout:
             would push a small one off.
         row_start: (R + 1,) where each row's pairs begin.
         row_key: (R) Kafka keys.
+        asked: (R,) what the rows ask for, and from where.
         row_warm_shed: (R,) what was refused before, at today's demand.
         previous: the previous snapshot's routes by key.
+        old: (R) those of the rows, None where there was none.
+        stood: the targets of these.
         before: the previous weights above 0 as they stood; the engine is -1 where it can take nothing any more.
         warm: the same on engines that their rows may still use; the weights of those that are out are where their
             route's failover has put them (`displaced`).
@@ -124,7 +126,10 @@ class Layout:
     row_start: Ints
     row_key: tuple[bytes, ...]
     row_warm_shed: Floats
+    asked: Asked
     previous: Mapping[bytes, RouteWeights]
+    old: tuple[RouteWeights | None, ...]
+    stood: Stood
     before: Entries
     warm: Entries
     remembered: Mapping[str, EngineMemory]
@@ -171,12 +176,16 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
     exclusions = tuple(engine_exclusion(engine, problem.profiles) for engine in engines)
     pooled = _pool(engines, exclusions, frozenset(pin.engine_id for pin in problem.pins))
     capacity = np.array([0.0 if e else engine.capacity_rps for engine, e in zip(engines, exclusions, strict=True)])
-    pair_row, pair_pool, pair_network = _pairs(problem, rows, engines, pooled.pools)
-    old = {} if previous is None else {route.key: route for route in previous.routes}
+    asked = asked_of(rows)
+    pair_row, pair_pool, pair_network = find_pairs(problem, asked, rows, engines, pooled.pools)
+    known = {} if previous is None else {route.key: route for route in previous.routes}
+    old = tuple(map(known.get, keys))
+    index = {engine.engine_id: i for i, engine in enumerate(engines) if pooled.engine_pool[i] >= 0}
+    stood = stood_of(old, engines, index)
     work = np.array([row.work for row in rows], dtype=np.float64)
     demand = np.array([row.demand_work for row in rows], dtype=np.float64)
-    before, warm, pair_previous = _warm(keys, engines, pooled, (pair_row, pair_pool), old)
-    shed = np.array([0.0 if (route := old.get(key)) is None else route.shed_ratio for key in keys], dtype=np.float64)
+    before, warm, pair_previous = _warm((old, stood), pooled, (pair_row, pair_pool), index)
+    shed = np.array([0.0 if route is None else route.shed_ratio for route in old], dtype=np.float64)
     return Layout(
         problem=problem,
         rows=rows,
@@ -200,7 +209,10 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
         row_start=np.searchsorted(pair_row, np.arange(len(rows) + 1)).astype(np.int64),
         row_key=keys,
         row_warm_shed=demand * shed,
-        previous=old,
+        asked=asked,
+        previous=known,
+        old=old,
+        stood=stood,
         before=before,
         warm=warm,
         remembered={} if previous is None else {m.engine_id: m for m in previous.commit.remembered},
@@ -240,68 +252,20 @@ def _of_members(index: Ints, values: Floats, size: int) -> Floats:
     return sums(index[index >= 0], values[index >= 0], size)
 
 
-def _pairs(
-    problem: Problem, rows: Sequence[Row], engines: Sequence[Engine], pools: Sequence[Pool]
-) -> tuple[Ints, Ints, Floats]:
-    """Find the pairs, one block per set of rows that ask for the same, and put each row's where they belong."""
-    clusters = sorted({row.route.cluster for row in rows})
-    sites = sorted({pool.site for pool in pools})
-    links = [[problem.network_s.get((cluster, site)) for site in sites] for cluster in clusters]
-    network = np.array([[math.nan if rtt is None else rtt * MS for rtt in line] for line in links]).reshape(
-        len(clusters), len(sites)
-    )
-    number_of = {cluster: i for i, cluster in enumerate(clusters)}
-    cluster_of = np.array([number_of[row.route.cluster] for row in rows], dtype=np.int64)
-    number_of = {site: i for i, site in enumerate(sites)}
-    site_of = np.array([number_of[pool.site] for pool in pools], dtype=np.int64)
-    blocks = [(np.array(members), able) for members, able in _blocks(rows, engines, pools)]
-    reached = [~np.isnan(network[np.ix_(cluster_of[members], site_of[able])]) for members, able in blocks]
-    count = np.zeros(len(rows) + 1, dtype=np.int64)
-    for (members, _), there in zip(blocks, reached, strict=True):
-        count[members + 1] = there.sum(axis=1)
-    start = np.cumsum(count)
-    pair_row = np.repeat(np.arange(len(rows)), count[1:])
-    pair_pool, pair_ms = np.empty(len(pair_row), dtype=np.int64), np.empty(len(pair_row))
-    for (members, able), there in zip(blocks, reached, strict=True):
-        r, p = np.nonzero(there)
-        row, pool = members[r], able[p]
-        # Pools rise in a block, and a row has all its pairs in one.
-        first = np.cumsum(count[members + 1]) - count[members + 1]
-        at = start[row] + np.arange(len(r)) - first[r]
-        pair_pool[at], pair_ms[at] = pool, network[cluster_of[row], site_of[pool]]
-    return pair_row, pair_pool, pair_ms
-
-
-def _blocks(rows: Sequence[Row], engines: Sequence[Engine], pools: Sequence[Pool]) -> Iterator[tuple[list[int], Ints]]:
-    """Give rows that ask for the same, and the pools that may serve them, network aside, rising."""
-    asking: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[int]] = {}
-    for i, row in enumerate(rows):
-        asking.setdefault((row.route.model, row.requires, row.residency), []).append(i)
-    serving: dict[str, list[int]] = {}
-    for g, pool in enumerate(pools):
-        for model in pool.models:
-            serving.setdefault(model, []).append(g)
-    for (model, _, _), members in asking.items():
-        first = rows[members[0]]
-        able = [g for g in serving.get(model, []) if row_exclusion(first, engines[pools[g].engines[0]]) is None]
-        yield members, np.array(able, dtype=np.int64)
-
-
 def _warm(
-    rows: Sequence[bytes],
-    engines: Sequence[Engine],
-    pooled: _Pooled,
-    pairs: tuple[Ints, Ints],
-    old: Mapping[bytes, RouteWeights],
+    told: tuple[Sequence[RouteWeights | None], Stood], pooled: _Pooled, pairs: tuple[Ints, Ints], index: dict[str, int]
 ) -> tuple[Entries, Entries, Floats]:
     """Give the previous weights, those of them that may still stand, and the sums of these by pair as shares."""
-    index = {engine.engine_id: i for i, engine in enumerate(engines) if pooled.engine_pool[i] >= 0}
-    before = _before(rows, index, old)
-    displaced = np.unique(before.row[before.engine < 0])
+    old, stood = told
+    some = stood.ppm > 0
+    before = Entries(stood.row[some], stood.engine[some], stood.ppm[some])
+    displaced: Ints = np.unique(before.row[before.engine < 0])
+    gone: list[int] = displaced.tolist()
     moved = [
         (i, index[engine_id], ppm)
-        for i in displaced.tolist()
-        for engine_id, ppm in after_failover(old[rows[i]], index)
+        for i in gone
+        if (route := old[i]) is not None
+        for engine_id, ppm in after_failover(route, index)
         if engine_id in index
     ]
     still: Ints = np.flatnonzero(~np.isin(before.row, displaced))
@@ -316,20 +280,3 @@ def _warm(
     r, e, ppm, at = r[hit], e[hit], ppm[hit], at[hit]
     order = np.lexsort((e, r))
     return before, Entries(r[order], e[order], ppm[order]), sums(at, ppm / PPM, len(keys))
-
-
-def _before(rows: Sequence[bytes], index: Mapping[str, int], old: Mapping[bytes, RouteWeights]) -> Entries:
-    """Read the weights above 0 of the rows' old routes, in the order of their targets."""
-    ids: list[str] = []
-    ppm: list[int] = []
-    count = np.zeros(len(rows), dtype=np.int64)
-    # In C as far as it goes: it is every target of the snapshot before, at every tick.
-    for i, key in enumerate(rows):
-        route = old.get(key)
-        if route is not None:
-            count[i] = len(route.targets)
-            ids.extend(map(_ID, route.targets))
-            ppm.extend(map(_PPM, route.targets))
-    weight, engine = np.array(ppm, dtype=np.int64), np.array([index.get(i, -1) for i in ids], dtype=np.int64)
-    some = weight > 0
-    return Entries(np.repeat(np.arange(len(rows)), count)[some], engine[some], weight[some])

@@ -8,7 +8,6 @@ matter of numpy over 10^5 ways, some milliseconds a step; prices come out right 
 """
 
 from dataclasses import dataclass
-from operator import itemgetter
 
 import numpy as np
 
@@ -60,24 +59,12 @@ LENGTHS = (1.0, 0.3, 0.09)
 
 def prices_before(layout: Layout) -> Floats:
     """Give each pool's price in the newest of the previous records that name one, (G,); NaN where none does."""
-    pool_of = {e.engine_id: g for e, g in zip(layout.engines, layout.engine_pool.tolist(), strict=True) if g >= 0}
-    known = [
-        (route, work)
-        for key, work in zip(layout.row_key, layout.row_work.tolist(), strict=True)
-        if (route := layout.previous.get(key)) is not None
-    ]
+    stood, price = layout.stood, np.full(len(layout.pools), np.nan)
+    version = np.array([-1 if route is None else route.version for route in layout.old], dtype=np.int64)
+    told = np.flatnonzero(np.isfinite(stood.price_ms) & (stood.engine >= 0))
     # The last of equals wins, and all of one version agree.
-    known.sort(key=lambda each: each[0].version)
-    newest = {
-        t.engine_id: (i, ms / work)
-        for i, (route, work) in enumerate(known)
-        for t in route.targets
-        if (ms := t.engine_price_ms) is not None
-    }
-    told = [(i, ms, g) for name, (i, ms) in newest.items() if (g := pool_of.get(name)) is not None]
-    price = np.full(len(layout.pools), np.nan)
-    for _, ms, g in sorted(told, key=itemgetter(0)):
-        price[g] = ms
+    told = told[np.argsort(version[stood.row[told]], kind="stable")]
+    price[layout.engine_pool[stood.engine[told]]] = stood.price_ms[told] / layout.row_work[stood.row[told]]
     return price
 
 

@@ -94,8 +94,10 @@ def _unlike_wishes(layout: Layout) -> int:
         if rtt_s is not None:
             reached.setdefault(cluster, set()).add(site)
     numbers: dict[frozenset[str], int] = {}
-    view = {cluster: numbers.setdefault(frozenset(of), len(numbers)) for cluster, of in reached.items()}
-    return len({(r.route.model, r.requires, r.residency, view.get(r.route.cluster)) for r in layout.rows})
+    asked = layout.asked
+    of_clusters = [frozenset(reached.get(cluster, ())) for cluster in asked.clusters]
+    view = np.array([numbers.setdefault(sites, len(numbers)) for sites in of_clusters], dtype=np.int64)
+    return len(np.unique(asked.wish * max(len(numbers), 1) + view[asked.cluster]))
 
 
 def components_of(layout: Layout, curves: Curves, costs: Costs) -> tuple[Component, ...]:
