@@ -1,17 +1,11 @@
-"""A plan's weights -> the records of its routes. A route that says the same as before keeps its old record untouched.
+"""A plan's weights -> the records of its routes. A route that says the same as before keeps its old record."""
 
-"The same" is what a gateway acts on: engines, weights, addresses, exclusions, fallback, tier, shed and retry ratios,
-within the bounds below, and demand within 5 %. Predictions and sentences alone do not make a new record: they would
-rewrite every route at every tick.
-"""
-
-from collections.abc import Iterator, Sequence
-from operator import attrgetter
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from headrace.schemas.weights import Excluded, Reason, RouteWeights
+from headrace.schemas.weights import RouteWeights
 from headrace.solver.core.answer.apportion import weigh
 from headrace.solver.core.answer.failover import Failovers
 from headrace.solver.core.answer.fallback import Fallbacks
@@ -19,18 +13,11 @@ from headrace.solver.core.answer.reasons import DEMAND_HELD, route_sentence
 from headrace.solver.core.answer.refusals import Refusals
 from headrace.solver.core.answer.retry import retry_ratios
 from headrace.solver.core.answer.targets import Listed, TargetWriter
+from headrace.solver.core.answer.unchanged import TOGETHER, New, changed_rows
 from headrace.solver.core.program.layout import Entries, Floats, Ints, Layout
 from headrace.solver.core.program.plan import Plan
 from headrace.solver.settings import SolverSettings
 
-SHED_STEP = 0.001
-"""A shed ratio is written again when it moves by more than this, or from or to exactly 0 or 1."""
-RETRY_STEP = 0.005
-DEMAND_STEP = 0.05
-"""Relative: how far the demand in a record may be off before the route is written again."""
-TOGETHER = 4096
-"""Rows that are reckoned at once: what they take in the meantime is bounded."""
-_PPM, _ADDRESS = attrgetter("weight_ppm"), attrgetter("address")
 Bools = npt.NDArray[np.bool_]
 
 
@@ -40,7 +27,8 @@ class RouteWriter:
     def __init__(self, layout: Layout, plan: Plan, settings: SolverSettings) -> None:
         self._layout = layout
         self._plan = plan
-        self._retry: list[float] = retry_ratios(layout, plan, settings).tolist()
+        retry = retry_ratios(layout, plan, settings)
+        self._retry: list[float] = retry.tolist()
         self._excluded = Refusals(layout).of_all()
         self._fallbacks = Fallbacks(layout)
         self._failovers = Failovers(layout, plan, self._fallbacks.shared, settings.failover_spare)
@@ -48,16 +36,18 @@ class RouteWriter:
         self.weights: Entries = weigh(layout, plan)
         start = np.searchsorted(self.weights.row, np.arange(len(layout.rows) + 1))
         self._start: list[int] = start.tolist()
-        self._shed: list[float] = _shed_ratios(layout, plan, start).tolist()
+        shed = _shed_ratios(layout, plan, start)
+        self._shed: list[float] = shed.tolist()
+        self._new = New(self.weights, shed, retry, self._excluded, self._targets.pinned)
         self._ppm: list[int] = self.weights.ppm.tolist()
         engines: list[int] = self.weights.engine.tolist()
-        ids, addresses = [e.engine_id for e in layout.engines], [e.address for e in layout.engines]
-        self._ids, self._addresses = [ids[e] for e in engines], [addresses[e] for e in engines]
+        ids = [e.engine_id for e in layout.engines]
+        self._ids = [ids[e] for e in engines]
 
     def write(self, epoch: int, version: int, *, afresh: bool) -> tuple[RouteWeights, ...]:
         """Give each row's record: the previous one itself where it says the same and need not be written `afresh`."""
-        old = [self._layout.previous.get(key) for key in self._layout.row_key]
-        rows = np.arange(len(old)) if afresh else self._changed(old)
+        old = self._layout.old
+        rows = np.arange(len(old)) if afresh else changed_rows(self._layout, self._new, self._fallbacks)
         routes: dict[int, RouteWeights] = {}
         for first in range(0, len(rows), TOGETHER):
             some = rows[first : first + TOGETHER]
@@ -129,53 +119,6 @@ class RouteWriter:
         order = np.argsort(row, kind="stable")
         engine = np.concatenate((made.engine[own], weights.engine[same]))[order]
         return Entries(row[order], engine, np.concatenate((made.ppm[own], weights.ppm[same]))[order])
-
-    def _changed(self, old: Sequence[RouteWeights | None]) -> Ints:
-        """Give the rows whose old record does not say the same any more, or that have none."""
-        same = self._same_weights()
-        still = [
-            row
-            for row, route in enumerate(old)
-            if same[row] and route is not None and self._says_the_same(route, row, self._excluded[row])
-        ]
-        changed: Bools = np.ones(len(old), dtype=np.bool_)
-        for first in range(0, len(still), TOGETHER):
-            some = still[first : first + TOGETHER]
-            rows: Ints = np.array(some, dtype=np.int64)
-            fallbacks = [() if (route := old[row]) is None else route.fallback for row in some]
-            changed[rows] = ~np.array(self._fallbacks.are_still(self._fallbacks.near(rows), fallbacks), dtype=np.bool_)
-        return np.flatnonzero(changed)
-
-    def _same_weights(self) -> list[bool]:
-        """Say of each row whether its weights are the old ones, engine by engine, (R,)."""
-        rows, new, old = len(self._layout.rows), self.weights, self._layout.before
-        alike = np.bincount(new.row, minlength=rows) == np.bincount(old.row, minlength=rows)
-        ours, theirs = alike[new.row], alike[old.row]
-        off = (new.engine[ours] != old.engine[theirs]) | (new.ppm[ours] != old.ppm[theirs])
-        same: list[bool] = (alike & (np.bincount(new.row[ours], weights=off, minlength=rows) == 0.0)).tolist()
-        return same
-
-    def _says_the_same(self, old: RouteWeights, row: int, excluded: tuple[Excluded, ...]) -> bool:
-        """Say whether all but the weights and the fallback is as it was."""
-        asked, shed, demand = self._layout.rows[row], self._shed[row], old.demand_rps
-        if old.tier != asked.tier or abs(self._retry[row] - old.retry_ratio) > RETRY_STEP:
-            return False
-        if abs(asked.demand_rps - demand) > DEMAND_STEP * max(asked.demand_rps, demand):
-            return False
-        if abs(shed - old.shed_ratio) > SHED_STEP or (shed in (0.0, 1.0)) != (old.shed_ratio in (0.0, 1.0)):
-            return False
-        if old.sentence.endswith(DEMAND_HELD) != asked.demand_held:
-            return False
-        # In C and without a new object each, since it is asked of every route in every tick.
-        live = old.targets if all(map(_PPM, old.targets)) else [t for t in old.targets if t.weight_ppm > 0]
-        if list(map(_ADDRESS, live)) != self._addresses[self._start[row] : self._start[row + 1]]:
-            return False
-        pinned = [self._layout.engines[e].engine_id for e in sorted(self._targets.pinned.get(row, ()))]
-        if pinned != [t.engine_id for t in old.targets if t.reason is Reason.PINNED]:
-            return False
-        return not (old.excluded or excluded) or [(x.engine_id, x.reason) for x in old.excluded] == [
-            (x.engine_id, x.reason) for x in excluded
-        ]
 
 
 def _of_rows(entries: Entries, chosen: Bools, size: int) -> tuple[Ints, Ints]:

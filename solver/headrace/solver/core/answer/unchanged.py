@@ -1,0 +1,101 @@
+"""Which routes say the same as before, so that their old records stay as they are.
+
+"The same" is what a gateway acts on: engines, weights, addresses, exclusions, fallback, tier, shed and retry ratios,
+within the bounds below, and demand within 5 %. Predictions and sentences alone do not make a new record: they would
+rewrite every route at every tick.
+
+It is asked of every route in every tick, so it is asked of all of them at once, and of fallbacks some rows at a time.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from operator import attrgetter
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace.schemas.weights import Excluded, Reason, RouteWeights
+from headrace.solver.core.answer.fallback import Fallbacks
+from headrace.solver.core.answer.reasons import DEMAND_HELD
+from headrace.solver.core.program.layout import Entries, Floats, Ints, Layout
+
+SHED_STEP = 0.001
+"""A shed ratio is written again when it moves by more than this, or from or to exactly 0 or 1."""
+RETRY_STEP = 0.005
+DEMAND_STEP = 0.05
+"""Relative: how far the demand in a record may be off before the route is written again."""
+TOGETHER = 4096
+"""Rows that are reckoned at once: what they take in the meantime is bounded."""
+_TIER, _DEMAND, _HELD = attrgetter("tier"), attrgetter("demand_rps"), attrgetter("demand_held")
+_SHED, _RETRY, _FALLBACK = attrgetter("shed_ratio"), attrgetter("retry_ratio"), attrgetter("fallback")
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class New:
+    """What R routes are to say: weights, (R,) shed and retry ratios, (R) who is excluded, which engines are pinned."""
+
+    weights: Entries
+    shed: Floats
+    retry: Floats
+    excluded: Sequence[tuple[Excluded, ...]]
+    pinned: Mapping[int, Mapping[int, str]]
+
+
+def changed_rows(layout: Layout, new: New, fallbacks: Fallbacks) -> Ints:
+    """Give the rows whose old record does not say the same any more, or that have none, rising."""
+    still = np.flatnonzero(_same_targets(layout, new))
+    places: list[int] = still.tolist()
+    old = [route for row in places if (route := layout.old[row]) is not None]
+    numbers: list[bool] = _same_numbers(layout, new, still, old).tolist()
+    named = (new.excluded[row] for row in places)
+    says = [
+        same and (not (was.excluded or now) or _named(was.excluded) == _named(now))
+        for same, was, now in zip(numbers, old, named, strict=True)
+    ]
+    still, old = still[np.array(says, dtype=np.bool_)], list(compress(old, says))
+    changed: Bools = np.ones(len(layout.old), dtype=np.bool_)
+    for first in range(0, len(still), TOGETHER):
+        rows = still[first : first + TOGETHER]
+        before = list(map(_FALLBACK, old[first : first + TOGETHER]))
+        changed[rows] = ~np.array(fallbacks.are_still(fallbacks.near(rows), before), dtype=np.bool_)
+    return np.flatnonzero(changed)
+
+
+def _same_targets(layout: Layout, new: New) -> Bools:
+    """Say of each row whether it had a record of the same weights, addresses and pinned engines, (R,)."""
+    rows, ours, theirs, stood = len(layout.rows), new.weights, layout.before, layout.stood
+    alike = np.bincount(ours.row, minlength=rows) == np.bincount(theirs.row, minlength=rows)
+    of_ours, of_theirs = alike[ours.row], alike[theirs.row]
+    off = (ours.engine[of_ours] != theirs.engine[of_theirs]) | (ours.ppm[of_ours] != theirs.ppm[of_theirs])
+    differ = np.zeros(rows, dtype=np.bool_)
+    differ[ours.row[of_ours][off]] = True
+    differ[stood.row[stood.elsewhere & (stood.ppm > 0)]] = True
+    told: Ints = np.flatnonzero(stood.pinned)
+    if new.pinned or len(told):
+        was, now = dict[int, list[int]](), {row: sorted(engines) for row, engines in new.pinned.items() if engines}
+        for row, engine in zip(stood.row[told].tolist(), stood.engine[told].tolist(), strict=True):
+            was.setdefault(row, []).append(engine)
+        differ[[row for row in sorted(was.keys() | now.keys()) if was.get(row) != now.get(row)]] = True
+    had = np.array([route is not None for route in layout.old], dtype=np.bool_)
+    return np.asarray(alike & ~differ & had, dtype=np.bool_)
+
+
+def _same_numbers(layout: Layout, new: New, rows: Ints, old: Sequence[RouteWeights]) -> Bools:
+    """Say of some rows with their old records whether tier, ratios and demand are what they were, within bounds."""
+    places: list[int] = rows.tolist()
+    asked = [layout.rows[row] for row in places]
+    same = np.array(list(map(_TIER, asked)), dtype=np.int64) == np.array(list(map(_TIER, old)), dtype=np.int64)
+    now, before = (np.array(list(map(_DEMAND, each)), dtype=np.float64) for each in (asked, old))
+    same &= np.abs(now - before) <= DEMAND_STEP * np.maximum(now, before)
+    same &= np.abs(new.retry[rows] - np.array(list(map(_RETRY, old)), dtype=np.float64)) <= RETRY_STEP
+    now, before = new.shed[rows], np.array(list(map(_SHED, old)), dtype=np.float64)
+    same &= np.abs(now - before) <= SHED_STEP
+    same &= ((now == 0.0) | (now == 1.0)) == ((before == 0.0) | (before == 1.0))
+    held = np.array([route.sentence.endswith(DEMAND_HELD) for route in old], dtype=np.bool_)
+    return np.asarray(same & (held == np.array(list(map(_HELD, asked)), dtype=np.bool_)), dtype=np.bool_)
+
+
+def _named(excluded: tuple[Excluded, ...]) -> list[tuple[str, Reason]]:
+    return [(each.engine_id, each.reason) for each in excluded]
