@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.schemas.weights import PPM
-from headrace.solver.core.program.dot import dot
 from headrace.solver.core.program.layout import Floats, Layout, sums
+from headrace.solver.core.program.part_sums import part_sums
 from headrace.solver.core.program.parts import Part
 from headrace.solver.core.program.pins import rows_off_pins
 from headrace.solver.core.program.plan import Curves
@@ -63,10 +63,9 @@ def staying(
         answer: the program's flow (P,) and shedding (R,).
         within: relative cost that staying may be above the best; 0 keeps nobody.
     """
-    kept = np.zeros(len(layout.rows), dtype=np.bool_)
-    slow = np.zeros(len(layout.rows), dtype=np.bool_)
     if within <= 0.0 or not layout.previous:
-        return Stay(kept, 0.0, slow)
+        nobody = np.zeros(len(layout.rows), dtype=np.bool_)
+        return Stay(nobody, 0.0, nobody)
     flow, shed = answer
     served = layout.demand - shed
     stay = layout.pair_previous * served[layout.pair_row]
@@ -80,24 +79,18 @@ def staying(
     off_pins = rows_off_pins(layout, stay)
     grain = layout.per_pool(flow * layout.row_work[layout.pair_row])
     by_chance = _by_chance(layout.per_pool(stay), layout.per_pool(flow), grain)
-    uneven = 0.0
-    for component in components:
-        members = np.flatnonzero(np.isin(layout.engine_pool, component.pools))
-        sheds, did = (bool((z[component.rows] > 0.0).any()) for z in (shed, layout.row_warm_shed))
-        limit = (BRIM if sheds else FULLEST) * layout.engine_capacity[members]
-        may = whole[component.rows].all() and not off_pins[component.rows].any()
-        if sheds is not did or not (may and (load[members] <= limit).all()):
-            continue
-        mine = np.isin(layout.group_pool, component.pools)
-        network = layout.pair_network[component.pairs]
-        now = dot(network, stay[component.pairs]) + float(of_engines[members].sum())
-        least = dot(network, flow[component.pairs]) + float(best[mine].sum())
-        if now <= (1.0 + within) * least:
-            kept[component.rows] = True
-            uneven += max(float(of_engines[members].sum()) - float(even[mine].sum()), 0.0)
-        elif now <= (1.0 + DOUBT * within) * least and by_chance[component.pools].all():
-            slow[component.rows] = True
-    return Stay(kept, uneven, slow)
+    of = part_sums(layout, components)
+    sheds, did = (of.any_of(of.row, z > 0.0) for z in (shed, layout.row_warm_shed))
+    limit = np.where(sheds, BRIM, FULLEST)[of.engine] * layout.engine_capacity
+    may = (sheds == did) & ~of.any_of(of.row, ~whole | off_pins) & ~of.any_of(of.engine, load > limit)
+    now = of.of_pairs(layout.pair_network * stay) + of.of_engines(of_engines)
+    least = of.of_pairs(layout.pair_network * flow) + of.of_groups(best)
+    uneven = np.maximum(of.of_engines(of_engines) - of.of_groups(even), 0.0)
+    keeps = may & (now <= (1.0 + within) * least)
+    follow = may & ~keeps & (now <= (1.0 + DOUBT * within) * least) & ~of.any_of(of.pool, ~by_chance)
+    # What is in no part asks for nothing.
+    keeps[-1] = follow[-1] = False
+    return Stay(keeps[of.row], float(uneven[keeps].sum()), follow[of.row])
 
 
 def _by_chance(stay: Floats, best: Floats, grain: Floats) -> npt.NDArray[np.bool_]:
