@@ -55,7 +55,7 @@ def weigh(layout: Layout, plan: Plan) -> Entries:
     row = np.concatenate((row, layout.warm.row[kept]))
     engine = np.concatenate((engine, layout.warm.engine[kept]))
     weight = np.concatenate((weight, layout.warm.ppm[kept].astype(np.float64)))
-    order = np.lexsort((engine, row))
+    order = np.argsort(row * max(len(layout.engines), 1) + engine, kind="stable")
     row, engine, weight = row[order], engine[order], weight[order]
     ppm = apportion(row, weight, engine, len(layout.rows))
     some = ppm > 0

@@ -131,14 +131,13 @@ def _shares(layout: Layout, flow: Floats, prices: Prices) -> tuple[Floats, Bools
     idle = layout.per_row(flow) <= 0.0
     warm = layout.per_row(layout.pair_previous) > 0.0
     kept = idle & warm & (layout.demand <= 0.0)
-    previous = normalised(layout, layout.pair_previous)
-    price = layout.pair_network + prices.pool[layout.pair_pool]
     for row in np.flatnonzero(idle).tolist():
         pairs = layout.pairs_of(row)
         if kept[row]:
-            share[pairs] = previous[pairs]
+            share[pairs] = layout.pair_previous[pairs] / layout.pair_previous[pairs].sum()
         elif pairs.stop > pairs.start:
-            share[pairs.start + int(np.argmin(price[pairs]))] = 1.0
+            price = layout.pair_network[pairs] + prices.pool[layout.pair_pool[pairs]]
+            share[pairs.start + int(np.argmin(price))] = 1.0
     return share, kept
 
 
