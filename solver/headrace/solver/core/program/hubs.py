@@ -22,17 +22,17 @@ import numpy.typing as npt
 from headrace.solver.core.linear import LinearProgram
 from headrace.solver.core.program.chord_columns import chord_columns
 from headrace.solver.core.program.layout import Floats, Ints, Layout
-from headrace.solver.core.program.parts import Part, pairs_of_rows
+from headrace.solver.core.program.parts import Part, pairs_of_rows, parts_of
 from headrace.solver.core.program.plan import Curves
 from headrace.solver.core.program.program import Costs
-from headrace.solver.core.program.sparse import component_labels, compressed_arcs
+from headrace.solver.core.program.sparse import compressed_arcs
 
 Bools = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int32]
 """Of rows, hubs or pairs: there are never more than some millions of them."""
 OUT = -1
 BATCH = 8000
-"""Ways of components that may be solved together: a program of its own for each of very many would be all overhead."""
+"""Pairs of parts that may be solved together: a program of its own for each of very many would be all overhead."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,7 @@ class Hubs:
         keep_pair: (K,) the layout's pair that each keep is for.
         shed_keep: (S,) rows, of these R, that were shed before.
         sizes: (H, G, W, K, L, Y).
-        apart: (N,) number of the batch that each node is of: a few components of the whole network, `BATCH` ways.
+        apart: (N,) number of the batch that each node is of: a few of the parts, `BATCH` pairs.
     """
 
     arcs: Arcs
@@ -98,18 +98,22 @@ class Hubs:
         return tuple(np.cumsum([0, w, k, links, y, len(self.rows), len(self.shed_keep)]).tolist())
 
 
-def hubs_of(layout: Layout, curves: Curves, costs: Costs, within: Part | None = None) -> Hubs:
+def hubs_of(layout: Layout, curves: Curves, costs: Costs, stretch: Sequence[Part] | None = None) -> Hubs:
     """Build the network of some of a layout's parts; without any named of all of it, with pools that nobody reaches.
 
     Pairs are many, and all of this stands beside two snapshots: their numbers are of 32 bits on the way, and columns
     are filled in their place.
     """
-    part = _whole(layout) if within is None else within
-    rows, pools, pair = part.rows, part.pools, _numbers(part.pairs)
+    parts_here = parts_of(layout) if stretch is None else stretch
+    rows, batch_of_row = _numbered([part.rows for part in parts_here], parts_here)
+    pools, batch_of_pool = _numbered([part.pools for part in parts_here], parts_here)
+    if stretch is None:
+        batch_of_pool, pools = _spread(pools, batch_of_pool, len(layout.pools)), np.arange(len(layout.pools))
+    pair = _numbers(pairs_of_rows(layout, rows))
     row = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(layout.row_start)[rows])
     pool_at = np.full(len(layout.pools), OUT, dtype=np.int32)
     pool_at[pools] = np.arange(len(pools))
-    hub, hub_count = _hub_of(layout, rows, row, pair)
+    hub, hub_count = _hub_of(layout, pair)
     # Pools are sorted by site first, so a row's hubs rise with its pairs.
     first = np.ones(len(pair), dtype=np.bool_)
     first[1:] = (hub[1:] != hub[:-1]) | (row[1:] != row[:-1])
@@ -160,14 +164,24 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs, within: Part | None = 
         keep_pair=keep_pair,
         shed_keep=shed_keep,
         sizes=(h, len(pools), len(way_row), len(keep_pair), len(link_hub), len(chords.slope)),
-        apart=_apart((way_row, way_hub), (link_hub, link_pool), (r, h, len(pools))),
+        apart=np.concatenate((batch_of_row, _spread(way_hub, batch_of_row[way_row], h), batch_of_pool)),
     )
 
 
-def _whole(layout: Layout) -> Part:
-    """Give all that asks for something and may be served, with all pools."""
-    rows = np.flatnonzero((layout.demand > 0.0) & (np.diff(layout.row_start) > 0))
-    return Part(rows, np.arange(len(layout.pools)), pairs_of_rows(layout, rows))
+def _numbered(members: Sequence[Ints], parts: Sequence[Part]) -> tuple[Ints, Ints]:
+    """Give the members of parts, rising, and the number of the batch that each is in: some parts, `BATCH` pairs."""
+    sizes = np.cumsum([0, *(len(part.pairs) for part in parts[:-1])]) // BATCH
+    found = np.concatenate([np.zeros(0, dtype=np.int64), *members])
+    batch = np.repeat(sizes[: len(parts)], [len(each) for each in members])
+    order = np.argsort(found)
+    return found[order], batch[order]
+
+
+def _spread(at: npt.NDArray[np.integer[Any]], values: Ints, size: int) -> Ints:
+    """Give values at their places, 0 elsewhere, (size,)."""
+    spread = np.zeros(size, dtype=np.int64)
+    spread[at] = values
+    return spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,46 +218,14 @@ def _links(hub: Numbers, pool: Numbers, size: tuple[int, int]) -> tuple[Ints, In
     return link_hub, link_pool
 
 
-def _apart(ways: tuple[Numbers, Numbers], links: tuple[Ints, Ints], sizes: tuple[int, int, int]) -> Ints:
-    """Number components of the network in the order of their first node, those with few ways together.
-
-    Args:
-        ways: row and hub of each, (W,), by row, a row's hubs rising.
-        links: hub and pool of each, (L,).
-        sizes: how many rows, hubs and pools there are.
-    """
-    (row, hub), (rows, hubs, pools) = ways, sizes
-    # The hubs of a row hang together by what lies between neighbours, which is the same for most rows.
-    begins = np.append(np.True_, row[1:] != row[:-1])[: len(row)]
-    apart = np.diff(hub)[~begins[1:]]
-    after = np.zeros((hubs, int(apart.max(initial=0)) + 1), dtype=np.bool_)
-    after[hub[:-1][~begins[1:]], apart] = True
-    one, gap = np.nonzero(after)
-    label = component_labels(
-        np.concatenate((row[begins], rows + one, rows + links[0])),
-        np.concatenate((rows + hub[begins], rows + one + gap, rows + hubs + links[1])),
-        rows + hubs + pools,
-    )
-    way_count = np.bincount(row, minlength=rows)
-    of_label = np.bincount(label[:rows], weights=way_count, minlength=int(label.max(initial=-1)) + 1).astype(np.int64)
-    batch = (np.cumsum(of_label) - of_label) // BATCH
-    return np.asarray(batch[label], dtype=np.int64)
-
-
-def _hub_of(layout: Layout, rows: Ints, row: Numbers, pair: Numbers) -> tuple[Numbers, int]:
-    """Give the hub of each pair: numbered by what its row asks for, then by site; `row` is its place in `rows`."""
-    asks: dict[tuple[str, tuple[str, ...], tuple[str, ...]], int] = {}
-    numbers: list[int] = rows.tolist()
-    of_rows = [layout.rows[i] for i in numbers]
-    ask = np.array(
-        [asks.setdefault((r.route.model, r.requires, r.residency), len(asks)) for r in of_rows], dtype=np.int32
-    )
+def _hub_of(layout: Layout, pair: Numbers) -> tuple[Numbers, int]:
+    """Give the hub of each pair: numbered by what its row asks for, then by site."""
     sites = {site: i for i, site in enumerate(sorted({pool.site for pool in layout.pools}))}
     site = np.array([sites[pool.site] for pool in layout.pools], dtype=np.int32)
-    key = ask[row]
+    key = _numbers(layout.asked.wish)[layout.pair_row[pair]]
     key *= len(sites)
     key += site[layout.pair_pool[pair]]
-    used = np.zeros(len(asks) * len(sites), dtype=np.bool_)
+    used = np.zeros(len(layout.asked.wishes) * len(sites), dtype=np.bool_)
     used[key] = True
     number = np.cumsum(used, dtype=np.int32) - 1
     return number[key], int(used.sum())

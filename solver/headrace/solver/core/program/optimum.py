@@ -69,11 +69,11 @@ def _by_sifting(layout: Layout, curves: Curves, costs: Costs, lp: LinearSolver) 
         return Failed("NOTHING_TO_SIFT")
     before = prices_before(layout)
 
-    def sifting(stretch: Part) -> Callable[[LinearSolver], _Stretch | Failed]:
+    def sifting(stretch: Sequence[Part]) -> Callable[[LinearSolver], _Stretch | Failed]:
         return lambda solver: _sifted(layout, hubs_of(layout, curves, costs, stretch), before, solver)
 
     found: list[_Stretch] = []
-    for outcome in lp.each([sifting(stretch) for stretch in stretches_of(layout, parts)]):
+    for outcome in lp.each([sifting(stretch) for stretch in stretches_of(parts)]):
         if isinstance(outcome, Failed):
             return outcome
         found.append(outcome)

@@ -43,23 +43,15 @@ def parts_of(layout: Layout) -> tuple[Part, ...]:
     return tuple(map(Part, np.split(rows, row_ends), np.split(pools, pool_ends), np.split(pairs, pair_ends)))
 
 
-def stretches_of(layout: Layout, parts: Sequence[Part]) -> Iterator[Part]:
+def stretches_of(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
     """Put parts together, in their order, up to `PAIRS` pairs and the part that is the first to go beyond."""
-    some: list[Part] = []
-    for part in parts:
-        some.append(part)
-        if sum(len(each.pairs) for each in some) >= PAIRS:
-            yield _together(layout, some)
-            some = []
-    if some:
-        yield _together(layout, some)
-
-
-def _together(layout: Layout, some: Sequence[Part]) -> Part:
-    if len(some) == 1:
-        return some[0]
-    rows = np.sort(np.concatenate([part.rows for part in some]))
-    return Part(rows, np.sort(np.concatenate([part.pools for part in some])), pairs_of_rows(layout, rows))
+    ends = np.cumsum([len(part.pairs) for part in parts])
+    begin = 0
+    while begin < len(parts):
+        before = int(ends[begin - 1]) if begin else 0
+        end = int(np.searchsorted(ends, before + PAIRS)) + 1
+        yield parts[begin:end]
+        begin = end
 
 
 def pairs_of_rows(layout: Layout, rows: Ints) -> Ints:
