@@ -10,12 +10,15 @@ from click.testing import CliRunner
 from fleet_inputs import START_MS, three_regions
 from headrace.infra.cli import headrace
 from headrace.infra.fleet.closed_loop import ClosedLoop, LoopSettings
+from headrace.infra.simulate.compare_runs import compared
 from headrace.infra.simulate.run import Plan, simulate
 from headrace.infra.simulate.trace_arrivals import with_trace
 from headrace.infra.traces import read_trace
 from headrace.replay.core.played import PlayedTick
+from headrace.replay.core.variant import parse_variants
 from headrace.replay.score.length_spread import equal_lengths
 from headrace.replay.score.movement import moved_per_minute
+from headrace.replay.score.off_policy import OffPolicyEstimate
 from headrace.replay.score.settings import ScoreSettings
 from headrace.replay.score.sums import moved_percent_a_minute
 from headrace.replay.score.variant import VariantScorer
@@ -81,3 +84,17 @@ def test_the_same_seed_gives_the_same_score() -> None:
     runs = [simulate("lp", plan, settings, Glop(1), lambda _: False) for _ in range(2)]
     assert runs[0].score.sums.tolist() == runs[1].score.sums.tolist()
     assert runs[0].waited == runs[1].waited
+
+
+def test_requests_of_one_session_are_one_draw_of_an_estimate() -> None:
+    fleet = with_trace(three_regions(), read_trace("azure", None), 0.2, 60.0, 1)
+    plan = Plan(fleet, 10.0, (), equal_lengths(), 1, ScoreSettings())
+    settings = LoopSettings(solver=SolverSettings(period_ms=1000), delay_s=0.5)
+    run = simulate("lp", plan, settings, Glop(1), lambda _: False)
+    sessions = {choice.session for choice in run.choices}
+    assert None not in sessions
+    assert len(sessions) < len(run.choices) / 1.5
+    found = compared({"lp": run}, parse_variants(("lp",), (), settings.solver), plan.score).variants[0].off_policy
+    assert isinstance(found, OffPolicyEstimate)
+    assert found.choices == len(run.choices)
+    assert found.effective <= len(sessions)

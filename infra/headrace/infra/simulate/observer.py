@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import xxhash
+
 from headrace.infra.fleet.gateway import REQUEST_CLASS
 from headrace.infra.fleet.outcomes import LatencySummary, summarise
 from headrace.infra.fleet.request import Ended, Kind, Request
@@ -89,7 +91,10 @@ class Observer:
 
     @property
     def choices(self) -> tuple[LoggedChoice, ...]:
-        """Evenly thinned choices whose outcome is known, with the weight of the engine as propensity."""
+        """Evenly thinned choices whose outcome is known, with their session, and the engine's weight as propensity.
+
+        A session's slot is drawn once, so its requests are one draw of an estimate, not as many as there are.
+        """
         return tuple(self._choices)
 
     @property
@@ -106,7 +111,8 @@ class Observer:
         propensity = self._propensity(request, route, engine_id)
         if propensity > 0.0:
             at_ms = self._now_ms(request.arrived_s)
-            self._choices.append(LoggedChoice(at_ms, route, engine_id, propensity, 1000 * latency_s))
+            session = xxhash.xxh3_64_intdigest(request.session)
+            self._choices.append(LoggedChoice(at_ms, route, engine_id, propensity, 1000 * latency_s, session))
         if len(self._choices) >= MAX_CHOICES:
             self._choices = self._choices[::2]
             self._every *= 2
