@@ -101,11 +101,12 @@ def fixed_run(
     script: str = "",
     seed: int = 7,
     weights: Mapping[str, Mapping[str, int]] | None = None,
+    dataplane: DataPlaneSettings | None = None,
 ) -> tuple[Simulation, MemorySink]:
     """Run three-regions under weights that never change, scripted; the run is not drained."""
     scenario = three_regions()
     sink = MemorySink()
-    routers = {cluster.name: Router(DataPlaneSettings(), cluster.name) for cluster in scenario.clusters}
+    routers = {cluster.name: Router(dataplane or DataPlaneSettings(), cluster.name) for cluster in scenario.clusters}
     for router in routers.values():
         router.apply(fixed_snapshot(NEAREST if weights is None else weights))
     simulation = Simulation(scenario, routers, sink, START_MS, np.random.default_rng(seed))

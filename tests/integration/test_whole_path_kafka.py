@@ -12,7 +12,9 @@ from headrace.infra.fleet.outcomes import Tally
 from headrace.infra.fleet.request import Kind
 from headrace.infra.provision import apply_topics
 from headrace.schemas.check_snapshot import check_snapshot
-from headrace.schemas.topics import FLEET, STATE_ENGINE, TopicSettings
+from headrace.schemas.codec import decode, must
+from headrace.schemas.routed import RoutedRequests
+from headrace.schemas.topics import FLEET, ROUTED, STATE_ENGINE, TopicSettings
 from headrace.streams.settings import StreamsSettings
 from solver_desk import weights_of
 
@@ -63,6 +65,8 @@ def test_a_signal_becomes_a_weight_and_every_request_is_answered_or_refused_with
         assert path.reader.refused == []
         assert all(check_snapshot(snapshot) == () for snapshot in path.reader.snapshots)
         assert every_request_has_one_outcome(path.simulation.tally)
+        sampled = [must(decode(RoutedRequests, record.value)) for record in path.bus.read([ROUTED])]
+        assert {record.cluster for record in sampled} == {"cluster-a", "cluster-b", "cluster-c"}
         assert path.solver.stop() == 0
         assert path.worker.stop() == 0
 

@@ -75,7 +75,10 @@ class WholePath:
     def start_planes(self) -> Planes:
         """Start a data plane per cluster."""
         planes = Planes(
-            self.kafka, self.table, DataPlaneSettings(), [cluster.name for cluster in self.scenario.clusters]
+            self.kafka,
+            self.table,
+            DataPlaneSettings(routed_share=0.2),
+            [cluster.name for cluster in self.scenario.clusters],
         )
         self.stack.callback(planes.stop)
         planes.start()

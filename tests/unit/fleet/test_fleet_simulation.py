@@ -16,6 +16,7 @@ from headrace.infra.fleet.simulation import Simulation
 from headrace.infra.fleet.sink import MemorySink, NullSink
 from headrace.infra.fleet.timeline import Timeline
 from headrace.schemas.check_signals import check_signal
+from headrace.schemas.routed import RoutedOutcome
 from headrace.schemas.signals import Demand, EngineSignals, NetworkProbe
 from headrace.schemas.topics import SIGNALS_DEMAND, SIGNALS_ENGINE, SIGNALS_NETWORK
 
@@ -204,3 +205,18 @@ def test_demand_is_left_to_reporters_of_their_own_where_there_are_any() -> None:
     assert not any(isinstance(record, Demand) for _, record, _ in sink.kept)
     counted = simulation.gateways["cluster-a"].router.demand.close(START_MS + 3_000)
     assert sum(record.offered for record in counted) == pytest.approx(270, rel=0.2)
+
+
+def test_a_sample_of_all_sessions_has_every_attempt_with_its_session_and_what_was_waited() -> None:
+    simulation, _ = fixed_run(10.0, "t=4s kill engine-b\n", dataplane=DataPlaneSettings(routed_share=1.0))
+    simulation.drain()
+    samples = [gateway.router.routed for gateway in simulation.gateways.values()]
+    found = [each for sample in samples for record in sample.close(simulation.now_ms) for each in record.requests]
+    assert len(found) == simulation.tally.attempts
+    assert 0 < sum(each.retry for each in found) <= simulation.tally.retries
+    assert all(each.session is not None and each.e2e_s is not None for each in found)
+    assert len({each.session for each in found}) < len(found) / 2  # a session has five requests, in the mean
+    answered = [each.e2e_s or 0.0 for each in found if each.outcome is RoutedOutcome.OK]
+    assert len(answered) == sum(simulation.tally.by(Kind.ANSWERED).values())
+    waited_ms = simulation.tally.latency("start").mean_ms
+    assert 1000.0 * sum(answered) / len(answered) == pytest.approx(waited_ms, rel=0.005)

@@ -1,4 +1,7 @@
-"""The demo's data planes: per cluster a router, the feed that installs snapshots, the reporter of its demand."""
+"""The demo's data planes: per cluster a router, the feed that installs snapshots, the reporter of what was asked.
+
+That is demand, and, where `dataplane.routed_share` is above 0, a sample of single requests.
+"""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -7,11 +10,11 @@ from functools import partial
 
 from headrace.dataplane.decision import Outcome
 from headrace.dataplane.feed import SnapshotFeed
-from headrace.dataplane.reporter import DemandReporter
+from headrace.dataplane.reporter import DemandReporter, RoutedReports
 from headrace.dataplane.router import Router
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.schemas.bus.settings import KafkaSettings
-from headrace.schemas.topics import SIGNALS_DEMAND, WEIGHTS, Topic
+from headrace.schemas.topics import ROUTED, SIGNALS_DEMAND, WEIGHTS, Topic
 from headrace.schemas.weights import Snapshot
 
 MAX_UNSEEN = 10_000
@@ -44,7 +47,13 @@ class Planes:
             for name, router in self.routers.items()
         ]
         self._reporters = [
-            DemandReporter(kafka, topics[SIGNALS_DEMAND].name, router.demand, self._problems.append)
+            DemandReporter(
+                kafka,
+                topics[SIGNALS_DEMAND].name,
+                router.demand,
+                self._problems.append,
+                routed=RoutedReports(topics[ROUTED].name, router.routed),
+            )
             for router in self.routers.values()
         ]
 

@@ -37,8 +37,8 @@ class Gateway:
         self.surge = 1.0
         self._model = model
         self._tally = tally
-        self._under_way: dict[int, tuple[Decision, int]] = {}
-        """By request: what was decided for its attempt, and when that was sent. As many as are under way."""
+        self._under_way: dict[int, tuple[Decision, int, bool]] = {}
+        """By request: what was decided for its attempt, when it was sent, and whether another failed before it."""
 
     def choose(self, request: Request, failed_before: tuple[str, ...], now_ms: int) -> Decision:
         """Ask the router; counts what it says about an engine whose death it was told of (it must never)."""
@@ -49,7 +49,7 @@ class Gateway:
             if decision.engine_id in self.known_down:
                 self._tally.routed_to_known_dead += 1
             self.router.begin(self._model, REQUEST_CLASS, decision, now_ms=now_ms)
-            self._under_way[request.number] = decision, now_ms
+            self._under_way[request.number] = decision, now_ms, bool(failed_before)
         return decision
 
     def answered(self, request: Request, since_first_token_s: float, now_ms: int) -> None:
@@ -62,9 +62,19 @@ class Gateway:
         self._end(request, AttemptOutcome.REJECTED if full else AttemptOutcome.ERROR, None, now_ms)
 
     def _end(self, request: Request, outcome: AttemptOutcome, since_first_token_s: float | None, now_ms: int) -> None:
-        decision, sent_ms = self._under_way.pop(request.number)
-        ttft_s = None if since_first_token_s is None else (now_ms - sent_ms) / 1000 - since_first_token_s
-        self.router.end(self._model, REQUEST_CLASS, decision, outcome, ttft_s=ttft_s, now_ms=now_ms)
+        decision, sent_ms, retry = self._under_way.pop(request.number)
+        e2e_s = (now_ms - sent_ms) / 1000
+        self.router.end(
+            self._model,
+            REQUEST_CLASS,
+            decision,
+            outcome,
+            ttft_s=None if since_first_token_s is None else e2e_s - since_first_token_s,
+            e2e_s=e2e_s,
+            key=request.session,
+            retry=retry,
+            now_ms=now_ms,
+        )
 
     def may_retry(self, tried: tuple[str, ...], reason: EngineRefusal) -> bool:
         """Say whether a request that an engine did not serve may be sent to another one; spends the budget."""
