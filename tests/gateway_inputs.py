@@ -78,10 +78,10 @@ async def rig(
         yield Rig(gateway, engines)
 
 
-def on_loop(test: Callable[[], Awaitable[T]]) -> T:
+def on_loop(test: Callable[[], Awaitable[T]], limit_s: float = 60.0) -> T:
     """Run a test's coroutine on the loop that the gateway is made for."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(asyncio.wait_for(_of(test), 60.0))
+        return runner.run(asyncio.wait_for(_of(test), limit_s))
 
 
 async def _of(test: Callable[[], Awaitable[T]]) -> T:
