@@ -18,7 +18,7 @@ from headrace.infra.demo.recent import Recent
 from headrace.infra.demo.run import line
 from headrace.infra.demo.session import DemoOptions, Session
 from headrace.infra.demo.view import bar, clock, view
-from headrace.infra.fleet.commands import Kill, Slow
+from headrace.infra.fleet.commands import Errors, Kill, Slow
 from headrace.infra.fleet.request import Ended, Kind, Request
 
 WIDTH, HEIGHT = 100, 30
@@ -122,6 +122,15 @@ def test_a_bar_shows_what_an_engine_answered_against_what_it_can(session: Sessio
     assert session.recent.served_rps("engine-a") == pytest.approx(90.0, rel=0.15)
     assert session.recent.latency().count == pytest.approx(2500, rel=0.1)
     assert "engine-a 9" in line(session) or "engine-a 8" in line(session)
+
+
+def test_the_line_says_who_fails_requests_and_is_silent_where_nobody_does(session: Session) -> None:
+    session.simulation.run_until(12.0)
+    assert "failed" not in line(session)
+    session.do(Errors("engine-a", 1.0))
+    session.simulation.run_until(16.0)
+    told = line(session).partition("  failed ")[2]
+    assert told == f"engine-a {session.recent.failed_rps('engine-a'):.1f} RPS"
 
 
 def test_the_recent_past_is_whole_seconds_and_forgets() -> None:

@@ -17,6 +17,7 @@ class _Second:
     answered: Counter[str] = field(default_factory=Counter[str])
     ended: Counter[str] = field(default_factory=Counter[str])
     unserved: Counter[str] = field(default_factory=Counter[str])
+    failed: Counter[str] = field(default_factory=Counter[str])
     latency_ms: dict[str, Counter[int]] = field(default_factory=dict[str, Counter[int]])
 
 
@@ -36,10 +37,16 @@ class Recent:
             second.latency_ms.setdefault(request.cluster, Counter())[round(ended.latency_s * 1000)] += 1
         else:
             second.unserved[request.cluster] += 1
+            if ended.kind is Kind.FAILED and ended.engine_id is not None:
+                second.failed[ended.engine_id] += 1
 
     def served_rps(self, engine_id: str) -> float:
         """Give an engine's answers per second over the last RATE_WINDOW_S whole seconds."""
         return sum(s.answered[engine_id] for s in self._whole(RATE_WINDOW_S)) / RATE_WINDOW_S
+
+    def failed_rps(self, engine_id: str) -> float:
+        """Give how many requests an engine failed per second, without those that were then served elsewhere."""
+        return sum(s.failed[engine_id] for s in self._whole(RATE_WINDOW_S)) / RATE_WINDOW_S
 
     def ended_rps(self, cluster: str) -> float:
         """Give how many of a cluster's requests ended per second, served or refused: not how many arrive."""

@@ -62,4 +62,13 @@ def line(session: Session) -> str:
     words = (
         "no answers yet" if latency.mean_ms is None else f"mean {latency.mean_ms:.0f} ms p99 {latency.p99_ms:.0f} ms"
     )
-    return f"{clock(session.now_s)}  {loads} RPS  {words}  shed {session.logbook.shed_now_rps:.0f} RPS"
+    return (
+        f"{clock(session.now_s)}  {loads} RPS  {words}  shed {session.logbook.shed_now_rps:.0f} RPS{_failed(session)}"
+    )
+
+
+def _failed(session: Session) -> str:
+    """Say who fails how many requests; nothing where nobody does."""
+    rates = {name: session.recent.failed_rps(name) for name in session.simulation.engines}
+    told = ", ".join(f"{name} {rps:.1f} RPS" for name, rps in rates.items() if rps > 0.0)
+    return f"  failed {told}" if told else ""
