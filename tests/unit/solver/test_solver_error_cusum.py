@@ -139,7 +139,11 @@ def test_in_a_panic_penalties_stay_as_they_are_and_are_ignored() -> None:
     gone = [engine(f"e{n}", exclusion=out) for n in range(5, 9)]
     # Of eight four are there, and one of them fails: less than half.
     done = after(of(*there, *gone), half)
-    assert (errors(done), done.memory("e1").penalty_ppm) == ({}, 500_000)
+    assert (errors(done), done.memory("e1").penalty_ppm) == ({"e1": 1.0}, 500_000)
+    (told,) = done.protections
+    assert told.sentence.endswith(
+        "peers 0.0 %: all of its capacity, since too few of those it is counted with are there and sound"
+    )
 
 
 def test_without_anybody_that_counts_an_engine_is_held_against_what_is_tolerated() -> None:
@@ -168,8 +172,10 @@ def test_slow_and_failing_engines_share_one_cap() -> None:
         worse = {"measured": measured(0.5)} if n < 2 else {"outcomes": ended([(5, 15)] * 10)}
         engines[n] = replace(engines[n], **worse)
     done = after(of(*engines), ms=5_000)
-    hit = [p.engine_id for p in done.protections if p.protection in ("outlier", "errors")]
-    assert len(hit) == 3, "30 % of ten"
+    told = [p for p in done.protections if p.protection in ("outlier", "errors")]
+    assert [p.factor for p in told].count(0.5) == 3, "30 % of ten"
+    (spared,) = [p for p in told if p.factor == 1.0]
+    assert spared.sentence.endswith("all of its capacity, since enough of its peers' is withheld already")
 
 
 def test_an_engine_that_is_slow_and_fails_is_penalised_once() -> None:

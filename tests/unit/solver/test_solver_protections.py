@@ -198,7 +198,7 @@ def test_at_most_thirty_percent_of_a_pool_is_penalised_the_worst_first() -> None
     # Of ten equals three may be; two were before, two are new: the worse ones stay, then the first name.
     before = (EngineMemory("e1", penalty_ppm=200_000), EngineMemory("e2", penalty_ppm=400_000))
     result = guarded(pool_of(10, "e1", "e2", "e3", "e4"), *before, now_ms=5_000)
-    assert factors(result, "outlier") == {"e1": 0.1, "e2": 0.2, "e3": 0.5}
+    assert factors(result, "outlier") == {"e1": 0.1, "e2": 0.2, "e3": 0.5, "e4": 1.0}
     assert result.memory("e4").penalty_ppm == PPM
 
 
@@ -212,7 +212,7 @@ def test_with_less_than_half_of_a_pool_there_penalties_are_ignored_and_kept() ->
     out = [engine(f"x{i}", exclusion=STALE) for i in range(6)]
     p = pool_of(5, "e2")
     panic = guarded(replace(p, engines=(*p.engines, *out)), EngineMemory("e2", penalty_ppm=250_000), now_ms=5_000)
-    assert factors(panic, "outlier") == {}
+    assert factors(panic, "outlier") == {"e2": 1.0}, "told, and left as it is"
     assert panic.memory("e2").penalty_ppm == 250_000
 
 

@@ -6,6 +6,8 @@
     panic     penalties are ignored, and stay as they are, while less than panic_share of a group's engines is there and
               not failing: the cause is likely not in the engines, and somebody has to answer
 
+Whoever stands out and keeps all it has is told too, by a factor of 1 and the reason.
+
 An engine's group is its pool, or, where that is too small, the engines of its models wherever they are (`peers`). Both
 causes share one penalty, one cap and one panic threshold: an engine is not penalised twice, nor a group more than its
 share for having two kinds of trouble. What is left of an engine keeps it measured, so that it can come back.
@@ -50,6 +52,11 @@ class _Findings:
     def stands_out(self, engine_id: str) -> bool:
         """Say whether it does, for either cause."""
         return engine_id in self.slow or bool(self.failing(engine_id))
+
+    def causes(self, engine_id: str) -> str:
+        """Say why it does; empty where it does not."""
+        slow = f"{self.slow[engine_id]:.1f} times as slow as its peers" if engine_id in self.slow else ""
+        return "; ".join(cause for cause in (self.failing(engine_id), slow) if cause)
 
 
 def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guarded:
@@ -106,11 +113,15 @@ def _penalised(
     settings: SolverSettings,
     moment: Moment,
 ) -> Iterator[tuple[str, str, Change]]:
-    """Give what changes, by cause and engine; what only a panic keeps from changing is left out."""
+    """Give what changes, by cause and engine, and who is told that nothing does."""
     if not candidates:
         return
     groups = Groups(pools)
     in_panic = groups.short_of(lambda e: e.capacity_rps > 0.0 and not found.failing(e.engine_id), settings.panic_share)
+    is_on = settings.outlier_max_share > 0.0
+    for engine in candidates:
+        if is_on and found.stands_out(engine.engine_id) and not in_panic.isdisjoint(groups.of(engine)):
+            yield _spared(guarded, engine, found, "too few of those it is counted with are there and sound")
     left_ppm = {
         engine.engine_id: round(PPM * _left(guarded, engine, found, settings, moment))
         for engine in candidates
@@ -127,22 +138,31 @@ def _penalised(
         seen = found.outcomes.get(name)
         if name not in chosen:
             memory = _unpenalised(before, seen)
-            if memory != before:
+            if is_on and found.stands_out(name) and left_ppm[name] < PPM:
+                yield _spared(guarded, engine, found, "enough of its peers' is withheld already", memory)
+            elif memory != before:
                 yield OUTLIER, name, Change(engine, memory)
             continue
         wanted = engine.capacity_rps * (1.0 - left_ppm[name] / PPM)
         taken = room.take(engine, wanted)
         factor = left_ppm[name] / PPM if taken >= wanted else 1.0 - taken / engine.capacity_rps
         for_errors = bool(found.failing(name)) or (before.penalty_for_errors and name not in found.slow)
-        memory = replace(
-            before if seen is None else seen.memory, penalty_ppm=left_ppm[name], penalty_for_errors=for_errors
-        )
+        memory = before if seen is None else seen.memory
+        memory = replace(memory, penalty_ppm=left_ppm[name], penalty_for_errors=for_errors)
         sentence = _sentence(found, name, factor, for_errors=for_errors, is_whole=taken >= wanted)
-        yield (
-            ERRORS if for_errors else OUTLIER,
-            name,
-            Change(scaled(engine, factor, sentence), memory, factor, sentence),
-        )
+        change = Change(scaled(engine, factor, sentence), memory, factor, sentence)
+        yield ERRORS if for_errors else OUTLIER, name, change
+
+
+def _spared(
+    guarded: Guarded, engine: Engine, found: _Findings, why: str, memory: EngineMemory | None = None
+) -> tuple[str, str, Change]:
+    """Give the word that an engine stands out and keeps all it has."""
+    name = engine.engine_id
+    if memory is None:
+        memory = found.outcomes[name].memory if name in found.outcomes else guarded.memory(name)
+    cause = ERRORS if found.failing(name) else OUTLIER
+    return cause, name, Change(engine, memory, 1.0, f"{found.causes(name)}: all of its capacity, since {why}")
 
 
 def _left(guarded: Guarded, engine: Engine, found: _Findings, settings: SolverSettings, moment: Moment) -> float:
@@ -183,12 +203,9 @@ def _unpenalised(before: EngineMemory, found: Suspicion | None) -> EngineMemory:
 
 
 def _sentence(found: _Findings, engine_id: str, factor: float, *, for_errors: bool, is_whole: bool) -> str:
-    share = f"{100 * factor:.0f} % of capacity"
+    share = f"{100 * factor:.0f} % of capacity" if factor < 1.0 else "all of its capacity"
     if not is_whole:
         share += ", for which nobody else has room"
-    causes = [cause for cause in (found.failing(engine_id),) if cause]
-    if engine_id in found.slow:
-        causes.append(f"{found.slow[engine_id]:.1f} times as slow as its peers")
-    if causes:
-        return f"{'; '.join(causes)}: {share}"
+    if causes := found.causes(engine_id):
+        return f"{causes}: {share}"
     return f"recovering from failed requests: {share}" if for_errors else f"recovering as an outlier: {share}"

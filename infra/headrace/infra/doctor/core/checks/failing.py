@@ -28,7 +28,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
             worst if len(found) == 1 else "engines",
             f"{count(len(found), 'engine')} {fail}: {some(found)}; {worst}: {found[worst].sentence}",
             "it gets that much less traffic until its requests succeed, and more again little by little after that; "
-            "what nobody else has room for is left to it",
+            "it keeps what nobody else has room for, and all of it where most engines fail",
             *_commands(picture, worst),
             value=round(found[worst].factor, 3),
             bound=1,
@@ -37,7 +37,7 @@ def check(picture: Picture, now_ms: int) -> Iterator[Finding]:
 
 
 def _unpenalised(picture: Picture, penalised: frozenset[str], now_ms: int) -> Iterator[Finding]:
-    """Give the engines that fail many requests, and that the solver leaves alone: most fail, or nobody else can."""
+    """Give the engines that fail many requests, and of which the solver says nothing: all fail alike."""
     settings = picture.setup.solver
     bound = min(1.0, settings.error_ratio * settings.error_tolerated)
     failing = {
@@ -56,8 +56,8 @@ def _unpenalised(picture: Picture, penalised: frozenset[str], now_ms: int) -> It
         f"{count(len(failing), 'engine')} {keep}: {some(failing)}; {worst}: {ended.failed} of {ended.requests} "
         f"requests failed in {ended.span_s:.0f} s, {100 * share:.0f} %; at most {100 * bound:.0f} %",
         "the solver takes traffic only from engines that fail more than others of their pool (same site, models and "
-        "capabilities; in a pool of one or two, others of their models), while most of those are sound, and from "
-        f"{100 * settings.outlier_max_share:.0f} % of them or one at a time: here most fail, or nobody else can answer",
+        "capabilities; in a pool of one or two, others of the same models): here all fail about alike, or too little "
+        "is seen of them yet",
         *_commands(picture, worst),
         value=round(share, 3),
         bound=round(bound, 3),
