@@ -165,7 +165,7 @@ def test_the_parts_of_a_price_add_up_to_the_dual_of_every_engine_in_use(first: P
     for route in tick.snapshot.routes:
         for engine in layout.engines:
             found = explain(tick, route.cluster, engine.engine_id, route.model, route.request_class)
-            assert len(found.sentences) == 3
+            assert len(found.sentences) == 3 + bool(found.protections)
             assert (found.terms is None) == (found.excluded is not None)
             if found.terms is None:
                 continue

@@ -7,13 +7,17 @@ import pytest
 from headrace.infra.past_tick.again import differing
 from headrace.infra.past_tick.wanted import Wanted, held_words, parse_wanted
 from headrace.infra.weight_why.lines import report_lines
-from headrace.infra.weight_why.report import AskedWeight, weight_report
+from headrace.infra.weight_why.report import AskedWeight, OneMore, weight_report, with_one_more
 from headrace.infra.weight_why.steps import WeightStep, weight_steps
+from headrace.infra.what_if.answer import what_if
+from headrace.infra.what_if.edits import Asked, parse_edits
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.ids import RouteKey
+from headrace.schemas.state import OutcomePane
 from headrace.schemas.weights import Protected, Snapshot
-from headrace.solver.core.problem import Problem
+from headrace.solver.core.problem import Outcomes, Problem
 from headrace.solver.core.tick import TickStamp, hold_tick
+from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
 from past_ticks import TICK_MS, Again, acted_on, solved, three_regions
 from solver_ticks import snapshot_of, stamp
@@ -43,6 +47,57 @@ def test_protections_of_the_routes_engines_are_told_this_ones_first() -> None:
     lines = report_lines(report)
     assert "protections  engine-b: measured to serve 34 RPS at its wall (measured_capacity, x0.34)" in lines
     assert "             engine-c: 20 stand in line (backlog, x0.90)" in lines
+
+
+def failing(succeeded: int, failed: int) -> Problem:
+    """Give the three regions asking for half, where engine-b failed so many requests in each of ten seconds."""
+    problem = three_regions()
+    panes = {
+        e.engine_id: tuple(
+            OutcomePane(TICK_MS + 1000 * n, *((succeeded, failed) if e.engine_id == "engine-b" else (20, 0)), n < 8)
+            for n in range(10)
+        )
+        for e in problem.engines
+    }
+    engines = tuple(replace(e, outcomes=Outcomes(panes[e.engine_id], 1000)) for e in problem.engines)
+    rows = tuple(replace(row, demand_rps=row.demand_rps / 2) for row in problem.rows)
+    return replace(problem, engines=engines, rows=rows)
+
+
+def test_an_engine_that_fails_requests_reads_it_in_a_sentence_and_as_a_number() -> None:
+    problem = failing(10, 10)
+    again = solved(problem, solved(problem).tick.snapshot, 17)
+    report = weight_report(again, again.tick.snapshot, ASKED, (), proved=True)
+    failed = "100 of 200 requests failed in 10 s, others of its models 0.0 %"
+    assert report.sentences[3:] == (f"Of engine-b itself: {failed}: 50 % of capacity (errors).",)
+    assert report.failed_share == 0.5
+    assert report.sentences[3] in report_lines(report)
+
+
+def test_failures_for_which_nothing_is_taken_are_told_above_what_is_tolerated() -> None:
+    def told(succeeded: int, failed: int) -> tuple[str, ...]:
+        again = solved(failing(succeeded, failed))
+        return weight_report(again, again.tick.snapshot, ASKED, (), proved=True).sentences[3:]
+
+    assert told(98, 2) == (
+        "Of engine-b itself: 20 of 1000 requests failed in 10 s, 2.0 %; nothing is taken from it for that.",
+    )
+    assert told(99, 1) == ()
+
+
+def test_one_more_replica_comes_to_what_what_if_says() -> None:
+    again = solved(three_regions())
+    edits = parse_edits(Asked(replicas=("engine-b=1",)), again.problem)
+    found = what_if(again, edits, SolverSettings(), Glop(), proved=True)
+    report = with_one_more(weight_report(again, again.tick.snapshot, ASKED, (), proved=True), found)
+    assert report.one_more_replica == OneMore(
+        found.before.mean_ms, found.after.mean_ms, found.before.shed_rps, found.after.shed_rps, found.settled
+    )
+    assert found.after.mean_ms < found.before.mean_ms
+    assert report.sentences[-1] == (
+        f"Solved again with one more replica of engine-b: mean {found.after.mean_ms:.1f} ms "
+        f"instead of {found.before.mean_ms:.1f} ms."
+    )
 
 
 def test_what_comes_out_otherwise_and_what_is_not_proved_is_said() -> None:

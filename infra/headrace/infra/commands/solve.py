@@ -76,6 +76,7 @@ def command(
     from headrace.schemas.snapshot_file import write_snapshot
     from headrace.solver.core.problem_file.problem_json import parse_problem
     from headrace.solver.core.why.explain import explain
+    from headrace.solver.core.why.explain_words import one_more_words
 
     content = _content(problem)
     if print_it:
@@ -93,7 +94,9 @@ def command(
         click.echo("\n".join(explanation.sentences))
         if explanation.replica_worth_ms_rps is not None:
             larger = replace(parsed, problem=_one_more(parsed.problem, explanation.engine_id))
-            click.echo(_solved_again(explanation.engine_id, scored, _solved(larger, rules, now_ms)[1]))
+            again = _solved(larger, rules, now_ms)[1]
+            mean, shed = (scored.end_to_end_ms, again.end_to_end_ms), (scored.shed_rps, again.shed_rps)
+            click.echo(one_more_words(explanation.engine_id, mean, shed))
     else:
         click.echo(_as_text(tick, scored))
 
@@ -116,15 +119,6 @@ def _one_more(problem: "Problem", engine_id: str) -> "Problem":
             replace(each, ready_replicas=each.ready_replicas + 1) if each.engine_id == engine_id else each
             for each in problem.engines
         ),
-    )
-
-
-def _solved_again(engine_id: str, before: "Score", after: "Score") -> str:
-    """Say what one more replica does: the price's slope is only the most that it may, far too much at the wall."""
-    shed = f", and {after.shed_rps:.1f} RPS shed instead of {before.shed_rps:.1f}" if before.shed_rps > 0.0 else ""
-    return (
-        f"Solved again with one more replica of {engine_id}: mean {after.end_to_end_ms:.1f} ms instead of "
-        f"{before.end_to_end_ms:.1f} ms{shed}."
     )
 
 

@@ -4,8 +4,10 @@ from headrace.infra.configuration.config import Config
 from headrace.infra.past_tick.again import compute_again
 from headrace.infra.past_tick.find import find_tick
 from headrace.infra.past_tick.wanted import Wanted
-from headrace.infra.weight_why.report import AskedWeight, WeightReport, route_of, weight_report
+from headrace.infra.weight_why.report import AskedWeight, WeightReport, route_of, weight_report, with_one_more
 from headrace.infra.weight_why.steps import weight_steps
+from headrace.infra.what_if.answer import what_if
+from headrace.infra.what_if.edits import Asked, parse_edits
 from headrace.schemas.codec import SchemaSource
 from headrace.solver.glop import Glop
 
@@ -24,4 +26,10 @@ def ask_why(
     recorded = found.recorded.snapshot
     route = route_of(recorded, asked)
     steps = weight_steps((tick.snapshot for tick in ticks), route.route, asked.engine_id)
-    return weight_report(compute_again(found, Glop()), recorded, asked, steps, proved=found.proved)
+    lp = Glop()
+    again = compute_again(found, lp)
+    report = weight_report(again, recorded, asked, steps, proved=found.proved)
+    if report.terms_ms is None:
+        return report
+    edits = parse_edits(Asked(replicas=(f"{asked.engine_id}=1",)), again.problem)
+    return with_one_more(report, what_if(again, edits, found.settings, lp, proved=found.proved))

@@ -6,14 +6,15 @@ the snapshots before     ─► the steps of this weight, each with its likelies
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.infra.past_tick.again import Again
 from headrace.infra.weight_why.steps import WeightStep
+from headrace.infra.what_if.answer import WhatIf
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.weights import Excluded, Protected, RouteWeights, Snapshot
 from headrace.solver.core.why.explain import explain
-from headrace.solver.core.why.explain_words import flow_words
+from headrace.solver.core.why.explain_words import acted_words, flow_words, one_more_words
 from headrace.solver.core.why.explanation import Alternative, PriceTerms
 
 
@@ -28,6 +29,17 @@ class AskedWeight:
 
 
 @dataclass(frozen=True, slots=True)
+class OneMore:
+    """All traffic before and after: its mean end to end, and what is shed; whether the weights have come to rest."""
+
+    before_mean_ms: float
+    after_mean_ms: float
+    before_shed_rps: float
+    after_shed_rps: float
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True)
 class WeightReport:
     """Why one engine has its weight in one route of one tick.
 
@@ -37,7 +49,6 @@ class WeightReport:
         inputs_proved: whether the inputs were proved, by digest, to be those that the solver had read.
         route: `cluster|model|class`.
         weight_ppm: the engine's share of what the route serves, as it was recorded.
-        shed_rps: how much of the route's demand is shed.
         sentences: the answer in plain sentences.
         terms_ms: the price of one more request, whose first five parts add up to the last; null where it is excluded,
             and where the tick only held.
@@ -50,6 +61,10 @@ class WeightReport:
         replica_worth_ms_rps: what one more replica would take off the objective, ms x RPS; null where unknown.
         protections: that changed what the program was given of the route's engines, this engine's first.
         history: steps of this weight before the tick, oldest first.
+        shed_rps: how much of the route's demand is shed.
+        failed_share: the share of its requests that the engine failed in its window, 0..1; null where nobody counted.
+        one_more_replica: the tick solved again with one more replica of the engine, until its weights stay, as `what-if
+            --add-replicas` does; null where the engine is excluded, and where the tick only held.
     """
 
     version: int
@@ -74,12 +89,14 @@ class WeightReport:
     protections: tuple[Protected, ...]
     history: tuple[WeightStep, ...] = ()
     shed_rps: float = 0.0
+    failed_share: float | None = None
+    one_more_replica: OneMore | None = None
 
 
 def weight_report(
     again: Again, recorded: Snapshot, asked: AskedWeight, history: Sequence[WeightStep], *, proved: bool
 ) -> WeightReport:
-    """Put the answer together.
+    """Put the answer together; what one more replica would come to is for `with_one_more`.
 
     Raises:
         InvalidInputError: there is no such route or engine, or several routes match.
@@ -112,7 +129,16 @@ def weight_report(
         protections=_protections(recorded, route, found.engine_id),
         history=tuple(history),
         shed_rps=route.demand_rps * route.shed_ratio,
+        failed_share=found.failed_share,
     )
+
+
+def with_one_more(report: WeightReport, found: WhatIf) -> WeightReport:
+    """Add what one more replica comes to, as a number and as a sentence."""
+    before, after = found.before, found.after
+    more = OneMore(before.mean_ms, after.mean_ms, before.shed_rps, after.shed_rps, found.settled)
+    words = one_more_words(report.engine_id, (before.mean_ms, after.mean_ms), (before.shed_rps, after.shed_rps))
+    return replace(report, one_more_replica=more, sentences=(*report.sentences, words))
 
 
 def route_of(snapshot: Snapshot, asked: AskedWeight) -> RouteWeights:
@@ -143,6 +169,8 @@ def _held(recorded: Snapshot, asked: AskedWeight, history: Sequence[WeightStep],
         known = ", ".join(sorted(e.engine_id for some in (route.targets, route.excluded) for e in some)[:20])
         raise InvalidInputError("explain", (f"engine is {asked.engine_id!r}; there are {known}",))
     weight = 0 if target is None else target.weight_ppm
+    own = [p for p in commit.protections if p.engine_id == asked.engine_id]
+    acted = acted_words(asked.engine_id, own, None, 1.0)
     why = out.sentence if target is None and out is not None else "" if target is None else target.sentence
     share = flow_words(weight, route.demand_rps, route.shed_ratio)
     kept = f"{route.route.cluster} keeps sending {asked.engine_id} {share}, as version {route.version} did: {why}."
@@ -157,7 +185,7 @@ def _held(recorded: Snapshot, asked: AskedWeight, history: Sequence[WeightStep],
         engine_id=asked.engine_id,
         weight_ppm=weight,
         demand_rps=route.demand_rps,
-        sentences=(f"Nothing was decided in this tick: {commit.sentence}.", kept),
+        sentences=(f"Nothing was decided in this tick: {commit.sentence}.", kept, *((acted,) if acted else ())),
         terms_ms=None,
         route_marginal_ms=route.marginal_ms,
         utilisation=None if target is None else target.utilisation,

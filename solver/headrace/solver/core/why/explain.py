@@ -14,11 +14,12 @@ import numpy as np
 from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.weights import Excluded, Reason
 from headrace.solver.core.answer.refusals import Refusals
+from headrace.solver.core.problem import Outcomes
 from headrace.solver.core.program.curves import curves_of
 from headrace.solver.core.program.eligibility import exclusion
 from headrace.solver.core.program.layout import Layout
 from headrace.solver.core.tick import Tick
-from headrace.solver.core.why.explain_words import Asked, three_sentences
+from headrace.solver.core.why.explain_words import Asked, sentences_of
 from headrace.solver.core.why.explanation import Explanation
 from headrace.solver.core.why.price_terms import (
     binding_constraints,
@@ -87,6 +88,8 @@ def _explain(tick: Tick, row: int, engine: int) -> Explanation:
         others_excluded=others,
         replica_worth_ms_rps=None,
         shed_ratio=record.shed_ratio,
+        protections=tuple(p for p in tick.snapshot.commit.protections if p.engine_id == engine_id),
+        failed_share=failed_share(layout.engines[engine].outcomes),
     )
     if pair is not None:
         group = int(layout.engine_group[engine])
@@ -98,8 +101,19 @@ def _explain(tick: Tick, row: int, engine: int) -> Explanation:
             replica_worth_rps=replica_worth_rps(layout, plan, engine),
             price_interval_ms=price_interval(layout, plan, curves, (pair, engine)),
         )
-    asked = Asked(float(layout.requests(layout.demand).sum()), layout.rows[row].work, plain(layout))
-    return replace(explanation, sentences=three_sentences(explanation, asked))
+    asked = Asked(
+        float(layout.requests(layout.demand).sum()),
+        layout.rows[row].work,
+        plain(layout),
+        layout.engines[engine].outcomes,
+        settings.error_tolerated,
+    )
+    return replace(explanation, sentences=sentences_of(explanation, asked))
+
+
+def failed_share(ended: Outcomes | None) -> float | None:
+    """Give the share of requests that failed, 0..1; None where nobody counted, or none ended."""
+    return ended.failed / ended.requests if ended is not None and ended.requests else None
 
 
 def _pair(layout: Layout, row: int, engine: int) -> int | None:

@@ -1,7 +1,11 @@
-"""An explanation in three plain sentences: the price, what was rejected, what binds and what would help."""
+"""An explanation in plain sentences: the price, what was rejected, what binds and what would help; what acted on it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from headrace.schemas.weights import Protected
+from headrace.solver.core.problem import Outcomes
+from headrace.solver.core.protections.penalty import ERRORS
 from headrace.solver.core.why.explanation import Alternative, Explanation
 
 CORNER = 0.25
@@ -18,16 +22,43 @@ class Asked:
         total_rps: the demand of all routes.
         work: of one of the route's requests.
         plain: whether every request is of work 1, so that nobody need be told of work.
+        ended: how the engine's requests ended; None where nobody counted.
+        tolerated: the share of failures that is always usual.
     """
 
     total_rps: float
     work: float
     plain: bool
+    ended: Outcomes | None = None
+    tolerated: float = 1.0
 
 
-def three_sentences(e: Explanation, asked: Asked) -> tuple[str, str, str]:
-    """Give the sentences."""
-    return _price(e, asked.work), _rejected(e), _help(e, asked)
+def sentences_of(e: Explanation, asked: Asked) -> tuple[str, ...]:
+    """Give the sentences: three, and a fourth where something acted on the engine, or it fails too much."""
+    three = _price(e, asked.work), _rejected(e), _help(e, asked)
+    acted = acted_words(e.engine_id, e.protections, asked.ended, asked.tolerated)
+    return (*three, acted) if acted else three
+
+
+def acted_words(engine_id: str, protections: Sequence[Protected], ended: Outcomes | None, tolerated: float) -> str:
+    """Say what acted on an engine, and which of its requests failed where that is not said by it; else nothing."""
+    acted = "; ".join(f"{p.sentence} ({p.protection})" for p in protections)
+    failed = ""
+    if ended is not None and ended.requests and not any(p.protection == ERRORS for p in protections):
+        share = ended.failed / ended.requests
+        if share > tolerated:
+            counts = f"{ended.failed} of {ended.requests} requests failed in {ended.span_s:.0f} s"
+            failed = f"{counts}, {100 * share:.1f} %; nothing is taken from it for that"
+    told = "; ".join(part for part in (acted, failed) if part)
+    return f"Of {engine_id} itself: {told}." if told else ""
+
+
+def one_more_words(engine_id: str, mean_ms: tuple[float, float], shed_rps: tuple[float, float]) -> str:
+    """Say what one more replica does, (before, after): the price's slope is only the most that it may."""
+    shed = f", and {shed_rps[1]:.1f} RPS shed instead of {shed_rps[0]:.1f}" if shed_rps[0] > 0.0 else ""
+    mean = f"mean {mean_ms[1]:.1f} ms instead of {mean_ms[0]:.1f} ms"
+    mean = f"mean {mean_ms[1]:.1f} ms instead of {mean_ms[0]:.1f} ms"
+    return f"Solved again with one more replica of {engine_id}: {mean}{shed}."
 
 
 def _price(e: Explanation, work: float) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from headrace.schemas.ids import RouteKey
-from headrace.schemas.weights import Excluded
+from headrace.schemas.weights import Excluded, Protected
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,14 @@ class Explanation:
         alternatives: at most two ways that carry nothing, nearest to being used first.
         others_excluded: the route's other excluded engines.
         replica_worth_ms_rps: what one more replica of it would take off the objective, ms x RPS; None where unknown.
-        sentences: the same in three plain sentences.
+        sentences: the same in three plain sentences, and a fourth where something acted on the engine or it fails.
         replica_worth_rps: how much of what is shed one more replica would serve, at least, RPS of work 1; None where
             unknown, and where a pin may be what refuses it.
         price_interval_ms: what the engine's price may be at its load: the slopes on both sides of it, the same two but
             at a corner of its curve; without an upper end where it is full. None where the weights stand as they are.
         shed_ratio: the share of the route's demand that is shed.
+        protections: what acted on the engine before anything was decided, or was kept from acting, in its words.
+        failed_share: the share of its requests that the engine failed in its window, 0..1; None where nobody counted.
     """
 
     route: RouteKey
@@ -68,3 +70,5 @@ class Explanation:
     replica_worth_rps: float | None = None
     price_interval_ms: tuple[float, float | None] | None = None
     shed_ratio: float = 0.0
+    protections: tuple[Protected, ...] = ()
+    failed_share: float | None = None
