@@ -100,12 +100,15 @@ class SharedTargets:
     def __init__(self, engines: Sequence[Engine]) -> None:
         self._ids, self._addresses = [e.engine_id for e in engines], [e.address for e in engines]
         self._made: dict[bytes, tuple[FallbackTarget, ...]] = {}
+        self._numbers: dict[int, int] = {}
 
     def of(self, start: Ints, engine: Ints, ppm: Ints) -> list[tuple[FallbackTarget, ...]]:
         """Give the targets of N routes, `start` (N + 1,) saying where each one's begin."""
         names = np.stack((engine, ppm), axis=1).astype(np.int32).tobytes()
         members: list[int] = engine.tolist()
-        shares: list[int] = ppm.tolist()
+        told: list[int] = ppm.tolist()
+        # Half of the numbers come again: one object each stands for all of them, as long as the snapshot does.
+        shares = list(map(self._numbers.setdefault, told, told))
         bounds: list[int] = start.tolist()
         ids, addresses = [self._ids[e] for e in members], [self._addresses[e] for e in members]
         found: list[tuple[FallbackTarget, ...]] = []

@@ -15,7 +15,7 @@ import numpy as np
 from headrace.solver.core.program.layout import Ints, Layout
 from headrace.solver.core.program.sparse import component_labels
 
-PAIRS = 100_000
+PAIRS = 50_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
