@@ -13,9 +13,11 @@ from click.testing import CliRunner, Result
 from headrace.infra import cli
 from headrace.infra.cli import headrace
 from headrace.infra.kafka_edge import UnreachableError, require_topics
+from headrace.infra.load_tests.profile_toml import profiles_toml
 from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.errors import InvalidInputError
 from headrace.solver.core.policies import policy_names
+from headrace.solver.core.problem_file.problem_json import parse_problem
 
 ROOT = Path(__file__).parents[3]
 
@@ -80,6 +82,17 @@ def test_a_problem_is_read_from_standard_input_and_its_errors_say_so() -> None:
     assert run("solve", "-", given=printed.stdout).stdout == run("solve", "three-regions").stdout
     assert problems_of("solve", "-", given="[]") == ("problem is []; expected an object",)
     assert str(run("solve", "-", given="[]").exception).startswith("standard input: 1 problem")
+
+
+def test_profiles_that_a_fit_wrote_stand_in_for_those_of_the_problem(tmp_path: Path) -> None:
+    problem = json.loads(run("solve", "three-regions", "--print").stdout)
+    profiles = parse_problem(problem).problem.profiles.values()
+    file = tmp_path / "profiles.toml"
+    file.write_text(profiles_toml(profiles), "utf-8")
+    del problem["profiles"]
+    answer = run("solve", "-", "--profiles", str(file), given=json.dumps(problem))
+    assert (answer.exit_code, answer.stdout) == (0, run("solve", "three-regions").stdout)
+    assert problems_of("solve", "three-regions", "--profiles", str(tmp_path / "none.toml"))
 
 
 def test_an_explanation_solves_again_with_one_more_replica() -> None:

@@ -1,6 +1,7 @@
 """A problem file is read whole or refused with everything that is wrong."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.weights import Reason
 from headrace.solver.core.policies import policy_named, policy_names
+from headrace.solver.core.problem import Pin
 from headrace.solver.core.problem_file.problem_json import parse_problem
 from headrace.solver.settings import SolverSettings
 
@@ -226,3 +228,36 @@ def test_what_could_not_be_read_has_one_problem_and_what_refers_to_it_none(name:
     items = document()[name]
     assert problems_of(document(**{name: [*items[:-1], 7]})) == (f"{name}[{len(items) - 1}] is 7; expected an object",)
     assert problems_of(document(**{name: 7})) == (f"{name} is 7; expected a list",)
+
+
+def test_pins_bound_what_a_cluster_sends_an_engine_and_stand_by_engine_and_cluster() -> None:
+    pins = [
+        {"cluster": "a", "engine_id": "e2", "most": 0.5, "sentence": "a canary"},
+        {"cluster": "a", "engine_id": "e1", "least": 0.1},
+    ]
+    assert parse_problem(document(pins=pins)).problem.pins == (
+        Pin("a", "e1", 0.1, 1.0, "pinned in the problem file"),
+        Pin("a", "e2", 0.0, 0.5, "a canary"),
+    )
+    assert parse_problem(document()).problem.pins == ()
+
+
+def test_a_pin_of_nobody_or_upside_down_or_given_twice_is_refused() -> None:
+    once = {"cluster": "a", "engine_id": "e1"}
+    assert problems_of(document(pins=[{"cluster": "b", "engine_id": "e3", "least": 0.5, "most": 0.1}, once, once])) == (
+        "pins[0].cluster is 'b', which is not among demand",
+        "pins[0].engine_id is 'e3', which is not among engines",
+        "pins[0].least is 0.5; at most `most`, 0.1",
+        "pins[2] repeats ('e1', 'a')",
+    )
+
+
+def test_profiles_that_are_given_stand_in_place_of_the_files_own() -> None:
+    own = parse_problem(document()).problem.profiles["p"]
+    quick = replace(own, ttft_s=(0.01, 0.02), capacity_rps=40.0)
+    bare = {key: value for key, value in document().items() if key != "profiles"}
+    for content in (document(), bare):
+        problem = parse_problem(content, given=(quick,)).problem
+        assert problem.profiles == {"p": quick}
+        assert [e.capacity_rps_per_replica for e in problem.engines] == [40.0, 4.5]
+    assert "profiles is missing" in problems_of(bare)

@@ -47,6 +47,13 @@ def _print_form(ctx: click.Context, _param: click.Parameter, value: bool) -> Non
 @click.option(
     "--form", is_flag=True, is_eager=True, expose_value=False, callback=_print_form, help="Print the file's form."
 )
+@click.option(
+    "--profiles",
+    "profiles_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take profiles from there, in place of those of the same id: what `headrace profile fit --out` writes.",
+)
 @click.option("--print", "print_it", is_flag=True, help="Print the problem itself, as it is read, and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: snapshot, decision record, score, explanation.")
 @click.option("--explain", "why", nargs=2, metavar="CLUSTER ENGINE", help="Say why an engine has its weight.")
@@ -59,6 +66,7 @@ def _print_form(ctx: click.Context, _param: click.Parameter, value: bool) -> Non
 def command(
     *,
     problem: str,
+    profiles_file: Path | None,
     print_it: bool,
     as_json: bool,
     why: tuple[str, str] | None,
@@ -73,6 +81,7 @@ def command(
 
     The file alone decides the answer, but for --set and --policy: no configuration file is read.
     """
+    from headrace.infra.fleet_records.file import read_fleet_file
     from headrace.schemas.snapshot_file import write_snapshot
     from headrace.solver.core.problem_file.problem_json import parse_problem
     from headrace.solver.core.why.explain import explain
@@ -82,7 +91,8 @@ def command(
     if print_it:
         click.echo(content, nl=not content.endswith(b"\n"))
         return
-    parsed = parse_problem(content, name="standard input" if problem == "-" else problem)
+    given = () if profiles_file is None else read_fleet_file(profiles_file).profiles
+    parsed = parse_problem(content, name="standard input" if problem == "-" else problem, given=given)
     rules = _overridden(parsed.settings, settings, policy)
     tick, scored = _solved(parsed, rules, now_ms)
     explanation = None if why is None else explain(tick, why[0], why[1], model, request_class)

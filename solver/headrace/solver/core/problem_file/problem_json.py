@@ -14,12 +14,15 @@
       "demand":    [{"cluster", "model", "demand_rps", "request_class": "default",
                      "tier": 0, "requires": [], "residency": [], "work": 1}]
       "previous":  [{"cluster", "model", "request_class": "default", "weights_ppm": {"engine-a": 1000000}}]
+      "pins":      [{"cluster", "engine_id", "least": 0, "most": 1, "sentence": ""}]     shares of what it asks for
     }
 
 A complete example: `headrace solve three-regions --print`.
 
 `engine_cost` "none" minimises the network alone, within hard capacity. A tier of 0 is shed last. `work` is what a
-request costs an engine, relative to those that profiles and capacities were measured with. Refused are unknown keys
+request costs an engine, relative to those that profiles and capacities were measured with. A pin bounds what a cluster
+sends an engine; `headrace solve --profiles FILE` takes profiles from a file of `headrace profile fit --out` or of a
+fleet, in place of those of the same id: `profiles` may then be left out. Refused are unknown keys
 (with the nearest known one), anything not finite, anything negative, repeated keys, and a model or profile named
 nowhere.
 """
@@ -27,7 +30,7 @@ nowhere.
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise
@@ -38,7 +41,7 @@ from headrace.schemas.errors import InvalidInputError
 from headrace.schemas.fleet import LatencyProfile
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.weights import PPM, Reason, Snapshot
-from headrace.solver.core.problem import Engine, Exclusion, Problem, Row
+from headrace.solver.core.problem import Engine, Exclusion, Pin, Problem, Row
 from headrace.solver.core.problem_file.json_reader import Reader
 from headrace.solver.core.problem_file.previous_weights import previous_snapshot
 from headrace.solver.core.problem_file.setting_values import with_settings
@@ -65,22 +68,30 @@ class ParsedProblem:
 
 
 def parse_problem(
-    content: bytes | str | Mapping[str, Any], base: SolverSettings | None = None, name: str = "problem"
+    content: bytes | str | Mapping[str, Any],
+    base: SolverSettings | None = None,
+    name: str = "problem",
+    given: Iterable[LatencyProfile] = (),
 ) -> ParsedProblem:
     """Read a problem; its settings are laid over `base`. Errors are of `name`: the file's.
+
+    Profiles that are `given`, already valid, stand in place of the file's of the same id.
 
     Raises:
         InvalidInputError: with everything that is wrong.
     """
     problems: list[str] = []
     root = Reader(_document(content, name, problems), "", problems)
-    root.only("description", "settings", "profiles", "engines", "network", "demand", "previous")
-    profiles = _keyed(root, "profiles", _profile, lambda p: p.profile_id)
+    root.only("description", "settings", "profiles", "engines", "network", "demand", "previous", "pins")
+    others = {profile.profile_id: profile for profile in given}
+    profiles = {**_keyed(root, "profiles", _profile, lambda p: p.profile_id, required=not others), **others}
     engines = _keyed(root, "engines", lambda reader: _engine(reader, profiles), lambda e: e.engine_id)
     rows = _keyed(root, "demand", _row, lambda row: row.route)
     links = _keyed(root, "network", _link, lambda link: link[0])
     settings = with_settings(base or SolverSettings(), root.nested("settings").items(), "settings", problems)
     weights = dict(_weights(reader, engines) for reader in root.nested_list("previous"))
+    clusters = {route.cluster for route in rows}
+    pins = _keyed(root, "pins", lambda reader: _pin(reader, engines, clusters), _pinned, required=False)
     served = {model for engine in engines.values() for model in engine.models}
     asked = dict.fromkeys(route.model for route in rows) if _named_whole(problems, "engines", "models") else {}
     for model in asked:
@@ -89,14 +100,22 @@ def parse_problem(
             root.note("demand", f"asks for {model!r}, which no engine serves{_hint(near)}")
     if problems:
         raise InvalidInputError(name, tuple(problems))
-    problem = Problem(tuple(rows.values()), tuple(engines.values()), dict(links.values()), profiles)
+    problem = Problem(
+        tuple(rows.values()),
+        tuple(engines.values()),
+        dict(links.values()),
+        profiles,
+        pins=tuple(pin for _, pin in sorted(pins.items())),
+    )
     return ParsedProblem(problem, previous_snapshot(weights) if weights else None, settings)
 
 
-def _keyed(root: Reader, name: str, read: Callable[[Reader], T], key_of: Callable[[T], K]) -> dict[K, T]:
+def _keyed(
+    root: Reader, name: str, read: Callable[[Reader], T], key_of: Callable[[T], K], *, required: bool = True
+) -> dict[K, T]:
     """Read a list of things of which each has its own key."""
     found: dict[K, T] = {}
-    for reader in root.nested_list(name, required=True):
+    for reader in root.nested_list(name, required=required):
         thing = read(reader)
         key = key_of(thing)
         if key in found:
@@ -226,6 +245,26 @@ def _weights(reader: Reader, engines: Mapping[str, Engine]) -> tuple[RouteKey, M
     if sum(weights.values()) != PPM:
         shares.note("", f"adds up to {sum(weights.values())}; exactly {PPM}")
     return _route(reader), weights
+
+
+def _pin(reader: Reader, engines: Mapping[str, Engine], clusters: Collection[str]) -> Pin:
+    reader.only(*Pin.__dataclass_fields__)
+    cluster, engine_id = reader.identifier("cluster"), reader.identifier("engine_id")
+    for field, named, known, of in (
+        ("cluster", cluster, clusters, "demand"),
+        ("engine_id", engine_id, engines, "engines"),
+    ):
+        if named and named not in known and _named_whole(reader.problems, of, field):
+            near = get_close_matches(named, list(known), n=1)
+            reader.note(field, f"is {named!r}, which is not among {of}{_hint(near)}")
+    least, most = reader.number("least", 0.0, 0.0, 1.0), reader.number("most", 1.0, 0.0, 1.0)
+    if least > most:
+        reader.note("least", f"is {least:g}; at most `most`, {most:g}")
+    return Pin(cluster, engine_id, least, most, reader.text("sentence", "pinned in the problem file"))
+
+
+def _pinned(pin: Pin) -> tuple[str, str]:
+    return pin.engine_id, pin.cluster
 
 
 def _hint(near: list[str]) -> str:
