@@ -1,9 +1,10 @@
-"""A topic's records between two points, from Kafka: read_committed, bounded by partition EOF, committing nothing.
+"""A topic's records between two points, from Kafka: what is committed, bounded by partition EOF, committing nothing.
 
     start   by time (the first record at or after it), or the log's beginning
     end     the partition's end, or the first record that the caller calls past it
 
 Records that `headrace import` put there carry their old offset and timestamp in headers; they are given as they were.
+The embedded broker's word on what is committed cannot be trusted: of it, all records are given.
 
 Failure mode: a broker that falls silent for SILENCE_S ends the reading with what it said last.
 """
