@@ -8,9 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from fleet_inputs import START_MS, three_regions
+from headrace.dataplane.decision import Decision, DecisionReason, Outcome
 from headrace.infra.cli import headrace
 from headrace.infra.fleet.closed_loop import ClosedLoop, LoopSettings
+from headrace.infra.fleet.request import Ended, Kind, Request
 from headrace.infra.simulate.compare_runs import compared
+from headrace.infra.simulate.observer import Observer
 from headrace.infra.simulate.run import Plan, simulate
 from headrace.infra.simulate.trace_arrivals import with_trace
 from headrace.infra.traces import read_trace
@@ -98,3 +101,20 @@ def test_requests_of_one_session_are_one_draw_of_an_estimate() -> None:
     assert isinstance(found, OffPolicyEstimate)
     assert found.choices == len(run.choices)
     assert found.effective <= len(sessions)
+
+
+def test_an_estimate_takes_the_data_planes_propensity_and_leaves_out_what_was_not_drawn() -> None:
+    observer = Observer("m", 0.0, lambda at_s: round(1000 * at_s))
+    for number, (reason, propensity) in enumerate(
+        [
+            (DecisionReason.SLOT, 0.25),
+            (DecisionReason.RELEASED, 1.0),
+            (DecisionReason.HINT, 0.5),
+            (DecisionReason.FAILOVER, 0.75),
+            (DecisionReason.SLOT, None),
+        ]
+    ):
+        decision = Decision(Outcome.ROUTED, "e", None, reason, propensity=propensity)
+        request = Request(number, "c", float(number), b"s", 1, 1)
+        observer.end(request, Ended(Kind.ANSWERED, "OK", "e", 0.5, 0.1, 1, decision))
+    assert [(choice.at_ms, choice.propensity) for choice in observer.choices] == [(0, 0.25), (3_000, 0.75)]

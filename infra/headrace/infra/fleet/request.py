@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from headrace.dataplane.decision import Decision
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -18,12 +20,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A request sent to an engine: the round trip it drew, and the engines that failed it before."""
+    """A request sent to an engine: the round trip it drew, the engines that failed it before, and what was decided."""
 
     request: Request
     engine_id: str
     round_trip_s: float
     failed_before: tuple[str, ...] = ()
+    decision: Decision | None = None
 
 
 class Kind(StrEnum):
@@ -56,7 +59,10 @@ RETRYABLE = frozenset(EngineRefusal) - {EngineRefusal.BROKEN_OFF}
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How one request ended. `latency_s` is what its user waited for the whole answer; None unless answered."""
+    """How one request ended.
+
+    `latency_s` is what its user waited for the whole answer, `decision` the one that led to it; None unless answered.
+    """
 
     kind: Kind
     reason: str
@@ -64,3 +70,4 @@ class Ended:
     latency_s: float | None
     ttft_s: float | None
     attempts: int
+    decision: Decision | None = None

@@ -144,7 +144,7 @@ class Simulation:
                 self._end_unserved(request, failed_before, because)
             return
         link = gateway.links[self.engines[decision.engine_id].spec.site]
-        attempt = Attempt(request, decision.engine_id, link.draw_s(), failed_before)
+        attempt = Attempt(request, decision.engine_id, link.draw_s(), failed_before, decision)
         self.timeline.at(self.timeline.now_s + attempt.round_trip_s / 2, partial(self._reach, gateway, attempt))
 
     def _reach(self, gateway: Gateway, attempt: Attempt) -> None:
@@ -173,7 +173,8 @@ class Simulation:
         ttft_s = admitted.first_token_s + attempt.round_trip_s / 2 - request.arrived_s
         tries = 1 + len(attempt.failed_before)
         self.gateways[request.cluster].answered(request, latency_s - ttft_s, self.now_ms)
-        self._end(request, Ended(Kind.ANSWERED, "OK", attempt.engine_id, latency_s, ttft_s, tries))
+        ended = Ended(Kind.ANSWERED, "OK", attempt.engine_id, latency_s, ttft_s, tries, attempt.decision)
+        self._end(request, ended)
 
     def _tell_later(self, gateway: Gateway, attempt: Attempt, reason: EngineRefusal) -> None:
         at_s = self.timeline.now_s + attempt.round_trip_s / 2

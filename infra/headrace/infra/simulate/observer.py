@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 import xxhash
 
+from headrace.dataplane.decision import Decision
 from headrace.infra.fleet.gateway import REQUEST_CLASS
 from headrace.infra.fleet.outcomes import LatencySummary, summarise
 from headrace.infra.fleet.request import Ended, Kind, Request
 from headrace.replay.score.off_policy import LoggedChoice
+from headrace.replay.score.single_requests import NOT_DRAWN
 from headrace.replay.score.variant_score import SessionHits
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.weights import PPM, Snapshot
@@ -50,11 +52,10 @@ class WeightsHistory:
 
 
 class Observer:
-    """Listens to a simulation. `snapshots` is the loop's own list, read while it grows."""
+    """Listens to a simulation."""
 
-    def __init__(self, model: str, snapshots: Dated, begins_s: float, now_ms: Callable[[float], int]) -> None:
+    def __init__(self, model: str, begins_s: float, now_ms: Callable[[float], int]) -> None:
         self._model = model
-        self._snapshots = snapshots
         self._begins_s = begins_s
         self._now_ms = now_ms
         self._engine_of: dict[bytes, str] = {}
@@ -81,8 +82,8 @@ class Observer:
         self._engine_of[request.session] = ended.engine_id
         if len(self._engine_of) > MAX_SESSIONS:
             del self._engine_of[next(iter(self._engine_of))]
-        if ended.attempts == 1:
-            self._choose(request, ended.engine_id, ended.latency_s)
+        if ended.attempts == 1 and ended.decision is not None:
+            self._choose(request, ended.decision, ended.engine_id, ended.latency_s)
 
     @property
     def sessions(self) -> SessionHits:
@@ -91,7 +92,7 @@ class Observer:
 
     @property
     def choices(self) -> tuple[LoggedChoice, ...]:
-        """Evenly thinned choices whose outcome is known, with their session, and the engine's weight as propensity.
+        """Evenly thinned choices that were drawn and whose outcome is known, with the data plane's propensity.
 
         A session's slot is drawn once, so its requests are one draw of an estimate, not as many as there are.
         """
@@ -103,25 +104,16 @@ class Observer:
         share = 100.0 * self._unserved / self._ended if self._ended else 0.0
         return Waited(summarise(self._latency_ms), share)
 
-    def _choose(self, request: Request, engine_id: str, latency_s: float) -> None:
+    def _choose(self, request: Request, decision: Decision, engine_id: str, latency_s: float) -> None:
+        if decision.propensity is None or decision.reason in NOT_DRAWN:
+            return
         self._seen += 1
         if self._seen % self._every:
             return
         route = str(RouteKey(request.cluster, self._model, REQUEST_CLASS))
-        propensity = self._propensity(request, route, engine_id)
-        if propensity > 0.0:
-            at_ms = self._now_ms(request.arrived_s)
-            session = xxhash.xxh3_64_intdigest(request.session)
-            self._choices.append(LoggedChoice(at_ms, route, engine_id, propensity, 1000 * latency_s, session))
+        at_ms, cost_ms = self._now_ms(request.arrived_s), 1000 * latency_s
+        session = xxhash.xxh3_64_intdigest(request.session)
+        self._choices.append(LoggedChoice(at_ms, route, engine_id, decision.propensity, cost_ms, session))
         if len(self._choices) >= MAX_CHOICES:
             self._choices = self._choices[::2]
             self._every *= 2
-
-    def _propensity(self, request: Request, route: str, engine_id: str) -> float:
-        place = bisect_right(self._snapshots, request.arrived_s, key=lambda dated: dated[0]) - 1
-        if place < 0:
-            return 0.0
-        for record in self._snapshots[place][1].routes:
-            if str(record.route) == route:
-                return sum(t.weight_ppm for t in record.targets if t.engine_id == engine_id) / PPM
-        return 0.0

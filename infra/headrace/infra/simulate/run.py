@@ -78,9 +78,7 @@ def simulate(name: str, plan: Plan, settings: LoopSettings, lp: LinearSolver, ad
     loop = ClosedLoop(plan.scenario, settings, lp, START_MS, np.random.default_rng(plan.seed))
     loop.warm_up(limit_s=60.0 + 2.0 * settings.delay_s)
     begins_s = loop.simulation.timeline.now_s + SETTLE_S + settings.delay_s
-    observer = Observer(
-        plan.scenario.model, loop.snapshots, begins_s, lambda at_s: START_MS + round(1000 * (at_s - begins_s))
-    )
+    observer = Observer(plan.scenario.model, begins_s, lambda at_s: START_MS + round(1000 * (at_s - begins_s)))
     loop.simulation.listeners.append(observer.end)
     for timed in plan.faults:
         loop.simulation.schedule(timed, begins_s)
