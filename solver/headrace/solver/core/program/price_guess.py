@@ -35,14 +35,8 @@ LOST = 0.05
 SETTLED = 0.02
 """The same, when those first steps are done."""
 MOST_FIRST = 8
-NEARER: tuple[Stage, ...] = (
-    Stage(8.0, 0.15, 3),
-    Stage(4.0, 0.1, 4),
-    Stage(2.0, 0.05, 4),
-    Stage(1.0, 0.02, 5),
-    Stage(1.0, 0.01, 5),
-)
-FARTHER: tuple[Stage, ...] = (Stage(15.0, 0.15, 2), *NEARER)
+NEARER: tuple[Stage, ...] = (Stage(2.0, 0.05, 4), Stage(1.0, 0.01, 5))
+FARTHER: tuple[Stage, ...] = (Stage(15.0, 0.15, 1), Stage(8.0, 0.15, 1), Stage(4.0, 0.1, 2), *NEARER)
 """From where nothing is known; `NEARER` from where prices are nearly right, as the last tick's are."""
 DAMPING = 0.8
 FAR = 12.0

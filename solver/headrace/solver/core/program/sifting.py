@@ -19,7 +19,7 @@ from headrace.solver.core.program.hubs import OUT, Arcs, Bools, Hubs
 from headrace.solver.core.program.layout import Floats, sums
 from headrace.solver.core.program.restricted import Answer, Open, Solve, hub_prices, restricted
 
-CONTESTED = 0.15
+CONTESTED = 0.2
 """Share of the rows that are left open between ways at first: those for which the second best is nearest."""
 NARROWER = 0.25
 """How much closer to the price an arc must be from the second program on, when the prices are those of a program."""
