@@ -7,7 +7,7 @@ be overloaded before all are; the network is ignored but for which engines are k
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter
 
 import numpy as np
@@ -46,7 +46,6 @@ class Fallbacks:
     def __init__(self, layout: Layout) -> None:
         self.shared = SharedTargets(layout.engines)
         self._layout = layout
-        self._ids, self._addresses = [e.engine_id for e in layout.engines], [e.address for e in layout.engines]
         nominal = [e.ready_replicas * e.capacity_rps_per_replica for e in layout.engines]
         self._nominal: Floats = np.array(nominal, dtype=np.float64)
         self._sizes: Ints = np.array([min(len(pool.engines), MAX_TARGETS) for pool in layout.pools], dtype=np.int64)
@@ -74,21 +73,30 @@ class Fallbacks:
 
     def are_still(self, near: Near, old: Sequence[tuple[FallbackTarget, ...]]) -> list[bool]:
         """Say of each route whether its fallback is what it was."""
-        engine: list[int] = near.engine.tolist()
         shares: list[int] = near.ppm.tolist()
-        ids, addresses = [self._ids[e] for e in engine], [self._addresses[e] for e in engine]
-        # In C and without a new object each, since it is asked of every route in every tick.
+        bounds: list[int] = near.start.tolist()
+        ids, addresses = self.shared.names_of(near.engine)
+        # In C and without a new object each, since it is asked of every route in every tick; mostly of all it is true.
+        every = list(chain.from_iterable(old))
+        sizes = [end - first for first, end in pairwise(bounds)]
+        if list(map(len, old)) == sizes and _say(every, shares, ids, addresses):
+            return [True] * len(old)
         return [
-            len(before) == end - first
-            and list(map(_PPM, before)) == shares[first:end]
-            and list(map(_ID, before)) == ids[first:end]
-            and list(map(_ADDRESS, before)) == addresses[first:end]
-            for before, (first, end) in zip(old, pairwise(near.start.tolist()), strict=True)
+            len(before) == end - first and _say(before, shares[first:end], ids[first:end], addresses[first:end])
+            for before, (first, end) in zip(old, pairwise(bounds), strict=True)
         ]
 
     def of(self, near: Near) -> Sequence[tuple[FallbackTarget, ...]]:
         """Give the fallbacks of routes, each sorted by engine; () where no engine may serve it."""
         return self.shared.of(near.start, near.engine, near.ppm)
+
+
+def _say(targets: Sequence[FallbackTarget], shares: list[int], ids: list[str], addresses: list[str | None]) -> bool:
+    return (
+        list(map(_PPM, targets)) == shares
+        and list(map(_ID, targets)) == ids
+        and list(map(_ADDRESS, targets)) == addresses
+    )
 
 
 class SharedTargets:
@@ -98,19 +106,24 @@ class SharedTargets:
     """
 
     def __init__(self, engines: Sequence[Engine]) -> None:
-        self._ids, self._addresses = [e.engine_id for e in engines], [e.address for e in engines]
+        # Arrays of objects: names of many engines are picked out of them at once.
+        self._ids = np.array([e.engine_id for e in engines], dtype=np.object_)
+        self._addresses = np.array([e.address for e in engines], dtype=np.object_)
         self._made: dict[bytes, tuple[FallbackTarget, ...]] = {}
         self._numbers: dict[int, int] = {}
+
+    def names_of(self, engine: Ints) -> tuple[list[str], list[str | None]]:
+        """Give the ids and the addresses of engines by their indices."""
+        return self._ids[engine].tolist(), self._addresses[engine].tolist()
 
     def of(self, start: Ints, engine: Ints, ppm: Ints) -> list[tuple[FallbackTarget, ...]]:
         """Give the targets of N routes, `start` (N + 1,) saying where each one's begin."""
         names = np.stack((engine, ppm), axis=1).astype(np.int32).tobytes()
-        members: list[int] = engine.tolist()
         told: list[int] = ppm.tolist()
         # Half of the numbers come again: one object each stands for all of them, as long as the snapshot does.
         shares = list(map(self._numbers.setdefault, told, told))
         bounds: list[int] = start.tolist()
-        ids, addresses = [self._ids[e] for e in members], [self._addresses[e] for e in members]
+        ids, addresses = self.names_of(engine)
         found: list[tuple[FallbackTarget, ...]] = []
         for first, end in pairwise(bounds):
             name = names[8 * first : 8 * end]
