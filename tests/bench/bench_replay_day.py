@@ -7,8 +7,9 @@ A signal a second of each engine, demand a second of each route by ServeGen's ra
 is one process up to the states of each tick; `replay run` is the command itself, one variant: the wall clock, and the
 processor time of all of its processes. Bar: 50,000 engine periods a second and core up to the states; a day on two
 cores in 15 minutes; below 1 GB, all processes together, however long. Without --whole-day a day is reckoned from the
-minutes that were played, by the wall clock and by processor time; two lengths show that memory does not grow. With
---outcomes each period also says how its requests ended: in the engine's signal, or in one more of a gateway.
+minutes that were played: by the wall clock, by processor time over cores, and by that of the busiest process, which is
+what the wall clock of a quiet machine comes to; two lengths show that memory does not grow. With --outcomes each period
+also says how its requests ended: in the engine's signal, or in one more of a gateway.
 """
 
 import argparse
@@ -17,9 +18,9 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,11 +48,12 @@ COMMAND = (
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Ticks; seconds by the wall and of processors; the peak of memory, MB."""
+    """Ticks; seconds by the wall, of processors, and of these the busiest process's; the peak of memory, MB."""
 
     ticks: int
     wall_s: float
     cpu_s: float
+    busiest_s: float
     peak_mb: int
 
 
@@ -63,7 +65,8 @@ def states(folder: Path) -> Measured:
         for _ in fold_signals(Folding(folder, StreamsSettings(), None, ticks), found):
             pass
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    return Measured(len(ticks), time.perf_counter() - wall, time.process_time() - cpu, peak)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return Measured(len(ticks), wall, cpu, cpu, peak)
 
 
 def replayed(folder: Path, processes: int) -> Measured:
@@ -72,27 +75,38 @@ def replayed(folder: Path, processes: int) -> Measured:
         before, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         words = (*COMMAND, "--dir", str(folder), "--out", out, "--processes", str(processes))
         command = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        with command, watched(command.pid) as peak:
+        with command, watched(command.pid) as seen:
             told, errors = command.communicate()
         wall, after = time.perf_counter() - wall, resource.getrusage(resource.RUSAGE_CHILDREN)
     if command.returncode:
         raise SystemExit(f"replay run ended with {command.returncode}: {told}{errors}")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Measured(int(told.split("lp: ")[1].split()[0]), wall, cpu, peak[0])
+    busiest_s = max(seen.cpu_s.values(), default=0.0)
+    return Measured(int(told.split("lp: ")[1].split()[0]), wall, cpu, busiest_s, seen.peak_mb)
+
+
+@dataclass(slots=True)
+class Seen:
+    """What was seen of some processes: the most that they held together, MB, and the processor time of each, s."""
+
+    peak_mb: int = 0
+    cpu_s: dict[int, float] = field(default_factory=dict[int, float])
 
 
 @contextmanager
-def watched(pid: int) -> Iterator[list[int]]:
-    """Keep the peak of what a process and those that it began hold together, MB; nothing where /proc is not there."""
-    peak, over = [0], Event()
+def watched(pid: int) -> Generator[Seen]:
+    """Look at a process and those that it began every `LOOK_S`; sees nothing where /proc is not there."""
+    seen, over = Seen(), Event()
 
     def watch() -> None:
         while not over.wait(LOOK_S):
-            peak[0] = max(peak[0], sum(map(_resident_mb, _family(pid))))
+            family = _family(pid)
+            seen.peak_mb = max(seen.peak_mb, sum(map(_resident_mb, family)))
+            seen.cpu_s |= {each: cpu_s for each in family if (cpu_s := _cpu_s(each)) is not None}
 
     watcher = Thread(target=watch, daemon=True)
     watcher.start()
-    yield peak
+    yield seen
     over.set()
     watcher.join()
 
@@ -114,6 +128,15 @@ def _resident_mb(pid: int) -> int:
         return 0
 
 
+def _cpu_s(pid: int) -> float | None:
+    """Give a process's own time and the kernel's for it; None where it is gone."""
+    try:
+        user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    except (OSError, ValueError):
+        return None
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--engines", type=int, default=1000)
@@ -126,7 +149,7 @@ def main() -> None:
     minutes = DAY_MINUTES if options.whole_day else options.minutes
     print(f"{options.engines} engines, a signal a second; a tick every {TICK_MS // 1000} s")
     print(f"{'':26}{'minutes':>8}{'ticks':>7}{'wall s':>8}{'CPU s':>8}{'CPU ms/tick':>12}{'periods/s':>11}", end="")
-    print(f"{'a day, min: wall':>18}{'CPU/cores':>11}{'MB':>6}")
+    print(f"{'a day, min: wall':>18}{'CPU/cores':>11}{'busiest':>9}{'MB':>6}")
     for length in (minutes,) if options.history else sorted({max(1, minutes // 3), minutes}):
         with TemporaryDirectory() as made:
             folder = options.history or Path(made)
@@ -136,14 +159,15 @@ def main() -> None:
                 tell("states, 1 core", options.engines, length, pool.apply(states, (folder,)), 1)
             for cores in (1, 2) if length < DAY_MINUTES else (2,):
                 tell(f"replay run, {cores} cores", options.engines, length, replayed(folder, cores), cores)
-    print(f"{'bar':26}{'':>8}{'':>7}{'':>8}{'':>8}{'':>12}{BAR_RATE:>11,}{BAR_MINUTES:>18}{'':>11}{BAR_MB:>6}")
+    print(f"{'bar':26}{'':>8}{'':>7}{'':>8}{'':>8}{'':>12}{BAR_RATE:>11,}{BAR_MINUTES:>18}{'':>11}{'':>9}{BAR_MB:>6}")
 
 
 def tell(name: str, engines: int, minutes: int, found: Measured, cores: int) -> None:
     days = DAY_MINUTES / minutes / 60
     row = f"{name:26}{minutes:>8}{found.ticks:>7}{found.wall_s:>8.1f}{found.cpu_s:>8.1f}"
     row += f"{1000 * found.cpu_s / found.ticks:>12.1f}{60 * engines * minutes / found.cpu_s:>11,.0f}"
-    print(f"{row}{found.wall_s * days:>18.1f}{found.cpu_s / cores * days:>11.1f}{found.peak_mb:>6}", flush=True)
+    row += f"{found.wall_s * days:>18.1f}{found.cpu_s / cores * days:>11.1f}{found.busiest_s * days:>9.1f}"
+    print(f"{row}{found.peak_mb:>6}", flush=True)
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ class EngineWindows:
         self._count: Ints = np.zeros((0, 0), dtype=np.int64)
         self._mean_s: Floats = np.zeros((0, 0))
         self._middle_ms: Floats = np.zeros(0)
+        self._by_key: Ints = np.zeros(0, dtype=np.int64)
 
     def take(self, columns: StateColumns) -> None:
         """Take states' windows for those that stood."""
@@ -88,7 +89,9 @@ class EngineWindows:
     def pooled(self) -> dict[str, dict[Metric, Pool]]:
         """Add up the windows of all engines by model and metric, in the order of their keys."""
         pools: dict[str, dict[Metric, Pool]] = {}
-        row = np.array([row for _, row in sorted(self._row.items())], dtype=np.int64)
+        if len(self._by_key) < len(self._row):
+            self._by_key = np.array([row for _, row in sorted(self._row.items())], dtype=np.int64)
+        row = self._by_key
         count = self._count[row]
         requests: list[int] = count.sum(axis=0).tolist()
         if not any(requests):
