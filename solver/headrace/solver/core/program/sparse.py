@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array, csr_array  # type: ignore[import-untyped]  # scipy ships no types
+from scipy.sparse import csr_array  # type: ignore[import-untyped]  # scipy ships no types
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -27,11 +27,12 @@ def compressed_arcs(tail: Ints, head: Ints, nodes: int) -> tuple[Indices, Indice
     """Give the balance of a network's nodes: +1 where an arc leaves one, -1 where it enters; head -1 is outside."""
     inner = np.flatnonzero(head >= 0)
     column = np.concatenate((np.arange(len(tail)), inner))
-    value = np.concatenate((np.ones(len(tail)), -np.ones(len(inner))))
-    at = (np.concatenate((tail, head[inner])), column)
-    matrix: Any = coo_array((value, at), shape=(nodes, len(tail))).tocsr()
-    matrix.sort_indices()
-    return matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
+    node = np.concatenate((tail, head[inner]))
+    # An arc leaves one node and enters another, so that no place is named twice.
+    order = np.argsort(node * max(len(tail), 1) + column, kind="stable")
+    start = np.append(0, np.cumsum(np.bincount(node, minlength=nodes)))
+    value = np.where(order < len(tail), 1.0, -1.0)
+    return start.astype(np.int32), column[order].astype(np.int32), value
 
 
 def matrix(row: Ints, column: Ints, value: Floats, shape: tuple[int, int]) -> Matrix:
