@@ -65,13 +65,13 @@ def _snapshot_problems(snapshot: Snapshot, proven: Snapshot | None, known: Summa
         # Another writer's, of another version perhaps: its digest is over bytes that this one would not write.
         proven = None
     fresh, gone = _differences(keyed, () if proven is None else proven.routes)
-    if proven is None or len(fresh) == len(keyed):
-        total, gone = 0, {}
-    else:
-        total = int(proven.commit.digest, 16)
-    for key, route in fresh:
+    # Where more has changed than not, it is less to add all up than to bring the old sum forward.
+    anew = proven is None or 2 * len(fresh) > len(keyed)
+    total, gone = (0, {}) if proven is None or anew else (int(proven.commit.digest, 16), gone)
+    for key, route in keyed if anew else fresh:
         part = known.came.get(key)
         total = add(total, summand(key, encode_body(route)) if part is None else part)
+    for _, route in fresh:
         if route.epoch > commit.epoch or route.version > commit.version:
             yield (
                 f"{route.route}: epoch {route.epoch} version {route.version} is newer than the commit's "

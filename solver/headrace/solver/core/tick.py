@@ -264,8 +264,10 @@ def _close(
     new = dict(zip(keys, draft.routes, strict=True))
     changed = frozenset(key for key, route in new.items() if old.get(key) is not route)
     removed = frozenset(old.keys() - new.keys())
-    came, went, total = summands_of({key: new[key] for key in sorted(changed)}), dict[bytes, int](), 0
-    if previous is not None and len(changed) < len(new):
+    # Where more has changed than not, it is less to add all up than to bring the old sum forward.
+    anew = previous is None or 2 * len(changed) > len(new)
+    came, went, total = summands_of({key: new[key] for key in sorted(new if anew else changed)}), dict[bytes, int](), 0
+    if previous is not None and not anew:
         went = summands_of({key: old[key] for key in sorted(removed | (changed & old.keys()))})
         total = int(previous.commit.digest, 16)
     for part in went.values():
