@@ -76,9 +76,9 @@ def avoidance(
     lasting = [e for e in experience.ejections(now_ms) if e.engine_id in table.engines and e.engine_id not in here]
     ejections = [e for e in lasting if e.engine_id in table.ppm]
     # While somebody is down the room that the snapshot speaks of may be taken.
-    replaceable, placed = (_NOBODY, _NOBODY) if here or not ejections else (table.replaceable, table.placed)
+    replaceable = _NOBODY if here or not ejections else table.replaceable
     ejected = within_share(ejections, table.ppm, limits.ejected_max, replaceable)
-    panic = panics(table.ppm, here, ejected, limits.panic_above, placed)
+    panic = panics(table.ppm, here, ejected, limits.panic_above)
     throttled = tuple(
         (engine, round(share * (1 << THROTTLE_BITS)))
         for engine, share in experience.throttled(now_ms).items()

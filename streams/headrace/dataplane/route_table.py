@@ -94,19 +94,11 @@ class RouteTable:
         )
 
     @property
-    def placed(self) -> frozenset[str]:
-        """Give the engines whose sessions all have a place elsewhere, by the snapshot."""
-        if self.failover is None:
-            return frozenset()
-        kept = ((t.engine_id, t.failover_kept) for t in self.weights.targets)
-        others = {engine for engine, share in self.failover.shares.items() if share > 0}
-        return frozenset(engine for engine, share in kept if share == 1.0 and others - {engine})
-
-    @property
     def replaceable(self) -> frozenset[str]:
-        """Give those, and the engines of which the snapshot says nothing while others have a weight."""
-        unknown = (t.engine_id for t in self.weights.targets if t.failover_kept is None)
-        return self.placed if len(self.ppm) < 2 else self.placed.union(unknown)
+        """Give the engines whose sessions have a place elsewhere, as far as the snapshot says anything of it."""
+        if len(self.ppm) + (self.failover is not None) < 2:
+            return frozenset()
+        return frozenset(t.engine_id for t in self.weights.targets if t.failover_kept in (None, 1.0))
 
     @property
     def engines(self) -> frozenset[str]:

@@ -30,8 +30,8 @@ class GuardSettings:
         ejection_base_ms: how long the first ejection lasts.
         ejection_max_ms: how long any lasts at most.
         ejection_jitter: share of an ejection's length that a hash decides on.
-        ejected_max: share of a route's weight that may be ejected; for its errors one engine may weigh more, while its
-            sessions have somewhere to go. 0 for no ejections.
+        ejected_max: share of a route's weight that may be ejected; for its errors one engine may weigh more, up to
+            `panic_above`, while its sessions have somewhere to go. 0 for no ejections.
         ejected_max_frozen: the same while the solver is not heard from: then nobody else takes broken engines out.
         panic_above: share of a route's weight down or ejected above which ejections are ignored.
         throttle_k: times its accepts that an engine is asked at most, once it rejects.

@@ -5,8 +5,9 @@
 k is the number of ejections before, less one for each `longest` that the engine has stayed in since. The jitter keeps
 data planes from letting an engine back at the same instant. Of a route's weight at most a share is out: ejections count
 in the order in which they began, and one that would exceed the share has no effect while it would. Yet one engine may
-always be out for its errors, the first, if its sessions have somewhere to go: of three equals each is a third. Late
-first tokens are no such reason: they are held against what a profile promises, and that may be wrong for all alike.
+always be out for its errors, the first, if its sessions have somewhere to go: of three equals each is a third. What it
+may weigh is then for the panic threshold to say. Late first tokens are no such reason: they are held against what a
+profile promises, and that may be wrong for all alike.
 
 Where the clock steps back, an ejection stands until it is further back than the ejection is long; then it is void:
 
