@@ -86,17 +86,26 @@ def test_where_all_sites_fail_alike_nobody_stands_out() -> None:
 
 
 def test_it_keeps_what_nobody_else_has_room_for() -> None:
-    # 3 x 8.5 RPS of 30 asked, at most 95 % full: 26.84 are needed, so 3.16 of 10 can be spared.
-    done = after(sites(HALF, GOOD, GOOD, demand=8.5))
+    # It fails half, so the others are filled to half way from 80 to 95 %: 3 x 8 RPS need 24 / 0.875 = 27.43 of 30.
+    done = after(sites(HALF, GOOD, GOOD, demand=8.0))
     assert told(done)["e1"] == (
-        pytest.approx(1 - (30 - 25.5 / 0.95) / 10),
+        pytest.approx(1 - (30 - 24 / 0.875) / 10),
         (
-            "50 of 100 requests failed in 10 s, others of its models 0.0 %: 68 % of capacity, "
+            "50 of 100 requests failed in 10 s, others of its models 0.0 %: 74 % of capacity, "
             "for which nobody else has room"
         ),
     )
     # What is remembered goes on halving: as soon as there is room, it is used.
     assert done.memory("e1").penalty_ppm == PPM // 2
+
+
+def test_others_are_filled_the_further_the_more_it_fails() -> None:
+    def left(succeeded: int, failed: int) -> float:
+        return told(after(sites(ended(succeeded, failed), GOOD, GOOD, demand=7.5)))["e1"][0]
+
+    # 22.5 RPS of 30: at 0.8 + 0.15 x share, and at most half is taken after 5 s.
+    assert left(0, 10) == 0.5 < left(5, 5) < left(8, 2)
+    assert left(8, 2) == pytest.approx(1 - (30 - 22.5 / 0.83) / 10)
 
 
 def test_the_only_engine_of_a_model_keeps_its_traffic() -> None:
@@ -174,10 +183,11 @@ def test_room_is_counted_for_each_kind_of_request() -> None:
     engines = [engine("e1", capabilities=("vision",)), engine("e2"), engine("e3")]
     room = Room(of(engines, [row("c1", 1.0), row("c1", 5.7, request_class="see", requires=("vision",))]))
     # Of vision 5.7 / 0.95 = 6 of 10 RPS are needed: 4 can be spared, though the model has 30 for 6.7.
-    assert room.take(engines[0], 9.0) == pytest.approx(4.0)
-    assert room.take(engines[0], 9.0) == pytest.approx(0.0)
-    assert room.take(engines[1], 9.0) == pytest.approx(9.0)
-    assert room.take(engine("e4", models=("n",)), 9.0) == 9.0
+    assert room.take(engines[0], 9.0, 0.95) == pytest.approx(4.0)
+    assert room.take(engines[0], 9.0, 0.95) == pytest.approx(0.0)
+    assert room.take(engines[1], 9.0, 0.95) == pytest.approx(9.0)
+    assert room.take(engine("e4", models=("n",)), 9.0, 0.95) == 9.0
+    assert room.take(engines[2], 9.0, 0.0) == 0.0
 
 
 def test_weights_leave_a_lone_engine_within_seconds_and_come_back_when_it_is_healed() -> None:
@@ -196,5 +206,5 @@ def test_weights_leave_a_lone_engine_within_seconds_and_come_back_when_it_is_hea
         shares.append(share(tick.snapshot))
     assert shares[0] == 1.0
     assert shares[10] < 0.5
-    assert shares[20] < 0.2
+    assert shares[19] < 0.2
     assert shares[-1] > 0.9, "and all but what is not worth moving back"

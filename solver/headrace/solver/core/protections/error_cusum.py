@@ -38,10 +38,14 @@ FEWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What an engine's outcomes say: `memory` for the next tick; `failing` is a sentence, empty where it is not."""
+    """What an engine's outcomes say: `memory` for the next tick; `failing` is a sentence, empty where it is not.
+
+    `share` is the share of its requests that it fails, 0..1; 0 where it is not failing.
+    """
 
     memory: EngineMemory
     failing: str = ""
+    share: float = 0.0
 
 
 class _Ended(NamedTuple):
@@ -123,7 +127,7 @@ def _judged(
     if now < 1.0:
         return Suspicion(remembered)
     told = f"{own.failed} of {own.requests} requests failed in {outcomes.span_s:.0f} s, {usual[1]}"
-    return Suspicion(remembered, told)
+    return Suspicion(remembered, told, own.failed / own.requests)
 
 
 def _scores(memory: EngineMemory, outcomes: Outcomes, usual: float, settings: SolverSettings) -> tuple[float, float]:

@@ -2,9 +2,13 @@
 
     penalty   halves every outlier_half_ms while it stands out, down to `LEAST`; doubles every outlier_recovery_ms after
     cap       at most outlier_max_share of a group's capacity is penalised, the worst first; but always one engine
-    room      never more than the others can take in: what nobody else has room for is left to it
+    room      never more than the others can take in: they are filled to a load between retry_load_low and
+              retry_load_high, by the share of its requests that it fails; what nobody has room for is left to it
     panic     penalties are ignored, and stay as they are, while less than panic_share of a group's engines is there and
               not failing: the cause is likely not in the engines, and somebody has to answer
+
+While there is a budget for retries most of what fails is answered at the second try: to fill the others up for an
+engine that fails a tenth takes away more answers than it brings, and for one that fails all it does not.
 
 Whoever stands out and keeps all it has is told too, by a factor of 1 and the reason.
 
@@ -144,7 +148,7 @@ def _penalised(
                 yield OUTLIER, name, Change(engine, memory)
             continue
         wanted = engine.capacity_rps * (1.0 - left_ppm[name] / PPM)
-        taken = room.take(engine, wanted)
+        taken = room.take(engine, wanted, _full(0.0 if seen is None else seen.share, settings))
         factor = left_ppm[name] / PPM if taken >= wanted else 1.0 - taken / engine.capacity_rps
         for_errors = bool(found.failing(name)) or (before.penalty_for_errors and name not in found.slow)
         memory = before if seen is None else seen.memory
@@ -152,6 +156,12 @@ def _penalised(
         sentence = _sentence(found, name, factor, for_errors=for_errors, is_whole=taken >= wanted)
         change = Change(scaled(engine, factor, sentence), memory, factor, sentence)
         yield ERRORS if for_errors else OUTLIER, name, change
+
+
+def _full(share: float, settings: SolverSettings) -> float:
+    """Give the load to which others may be filled for an engine that fails this share of its requests, 0..1."""
+    low, high = settings.retry_load_low, settings.retry_load_high
+    return low + share * (high - low)
 
 
 def _spared(

@@ -1,6 +1,6 @@
-"""What engines may lose without anybody being shed for it: the others are filled to `FULL` at most.
+"""What engines may lose without harm: the others are filled to `full` at most.
 
-    spare = capacity of the engines that may serve it - demand / FULL         of each kind of request, work per second
+    spare = capacity of the engines that may serve it - demand / full         of each kind of request, work per second
 
 A kind is a model with what its classes ask of an engine; of a model as a whole all its demand is counted. A request
 that an engine fails now and then is better off there than shed. It is an estimate: what a round trip that is not known
@@ -9,8 +9,6 @@ forbids, and what two models take from each other at engines that serve both, on
 
 from headrace.solver.core.problem import Engine, Problem
 
-FULL = 0.95
-"""Above it waiting grows out of bounds, and so does the harm of sending more there; nor is there a retry left there."""
 _Kind = tuple[str, tuple[str, ...], tuple[str, ...]]
 """Model, capabilities asked for, residencies allowed (none: any)."""
 
@@ -27,17 +25,22 @@ class Room:
                 demand[kind] = demand.get(kind, 0.0) + row.demand_work
         for kind in sorted(demand):
             self._kinds.setdefault(kind[0], []).append(kind)
-        self._spare = {kind: -asked / FULL for kind, asked in demand.items()}
+        self._demand = demand
+        self._capacity = dict.fromkeys(demand, 0.0)
         for engine in problem.engines:
             for kind in self._served(engine) if engine.capacity_rps > 0.0 else ():
-                self._spare[kind] += engine.capacity_rps
+                self._capacity[kind] += engine.capacity_rps
 
-    def take(self, engine: Engine, rps: float) -> float:
-        """Take so much of an engine's capacity, or as much of it as can be spared; gives what was taken."""
+    def take(self, engine: Engine, rps: float, full: float) -> float:
+        """Take so much of an engine's capacity, or as much of it as can be spared; gives what was taken.
+
+        At `full` 0 nothing can that is asked for.
+        """
         kinds = self._served(engine)
-        taken = max(min([rps, *(self._spare[kind] for kind in kinds)]), 0.0)
+        spare = [self._capacity[k] - self._demand[k] / full if full > 0.0 else 0.0 for k in kinds if self._demand[k]]
+        taken = max(min([rps, *spare]), 0.0)
         for kind in kinds:
-            self._spare[kind] -= taken
+            self._capacity[kind] -= taken
         return taken
 
     def _served(self, engine: Engine) -> list[_Kind]:
