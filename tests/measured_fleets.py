@@ -50,7 +50,7 @@ def true_cost(
     """Give the true cost of the answer on so many chords, and its certified gap; anchored ones after three ticks."""
     refine = SolverSettings().refine_above if refine_above is None else refine_above
     settings = SolverSettings(
-        segments=segments, anchors=anchors, stay_within=0.0, move_price_ms=0.0, refine_above=refine
+        segments=segments, anchors=anchors, stay_within=0.0, move_price_ms=0.0, load_spread=0.0, refine_above=refine
     )
     tick = solve_tick(fleet, None, settings, LP, TickStamp(1, 1, 500))
     for version in range(2, 4 if anchors else 2):

@@ -46,8 +46,11 @@ def test_b_sends_20_by_network_alone_and_30_when_engines_count_and_that_is_quick
         return 120.0 * {t.engine_id: t.weight_ppm for t in b.targets}["engine-c"] / 1e6, score["end_to_end_ms"]
 
     network_only, network_only_ms = sent_to_c("--set", "solver.engine_cost=none")
-    convex, convex_ms = sent_to_c()
+    convex, convex_ms = sent_to_c("--set", "solver.load_spread=0")
+    careful, careful_ms = sent_to_c()
     assert network_only == pytest.approx(20.0, abs=120e-6)
     assert convex == pytest.approx(30.5, abs=0.5)
     assert network_only_ms == pytest.approx(1047.4, abs=0.1)
     assert convex_ms == pytest.approx(1034.8, abs=0.1)
+    assert careful == pytest.approx(29.1, abs=0.5)
+    assert careful_ms == pytest.approx(1035.2, abs=0.1)

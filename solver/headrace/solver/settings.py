@@ -47,6 +47,8 @@ class SolverSettings:
         missed_expired: reports missed after which it is excluded.
         lost_after_ms: silence of all engines together after which their telemetry counts as lost.
         degraded_factor: share of capacity left to an engine that calls itself DEGRADED.
+        load_spread: how far an engine's load swings about what is planned, standard deviation by load: the cost is its
+            mean over that, so that room is kept where a curve is steep; 0 for a load that stands still.
         headroom_load: share of effective capacity above which the headroom price is added.
         headroom_price_ms: surcharge on the segments above `headroom_load`, ms per request.
         trim_power: share of a profile's error, as a logarithm, that the trim takes over in a trim period.
@@ -102,7 +104,7 @@ class SolverSettings:
     ttl_ms: Annotated[int, Ge(1_000), Le(86_400_000)] = 60_000
     policy: str = "lp"
     move_price_ms: Annotated[float, Ge(0), Le(10_000)] = 30.0
-    stay_within: Annotated[float, Ge(0), Le(0.1)] = 0.005
+    stay_within: Annotated[float, Ge(0), Le(0.1)] = 0.001
     segments: Annotated[int, Ge(2), Le(64)] = 24
     anchors: Annotated[int, Ge(0), Le(16)] = 0
     sift_above: Annotated[int, Ge(0), Le(1_000_000_000)] = 50_000
@@ -113,6 +115,7 @@ class SolverSettings:
     missed_expired: Annotated[float, Ge(1), Le(100)] = 6.0
     lost_after_ms: Annotated[int, Ge(1_000), Le(600_000)] = 30_000
     degraded_factor: Annotated[float, Ge(0), Le(1)] = 0.5
+    load_spread: Annotated[float, Ge(0), Le(0.5)] = 0.1
     headroom_load: Annotated[float, Gt(0), Le(1)] = 0.95
     headroom_price_ms: Annotated[float, Ge(0), Le(1e6)] = 0.0
     trim_power: Annotated[float, Ge(0), Le(1)] = 0.1

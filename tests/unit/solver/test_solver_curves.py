@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from headrace.schemas.fleet import LatencyProfile
 from headrace.solver.core.problem import Problem
+from headrace.solver.core.profile.counted import with_headroom
 from headrace.solver.core.profile.hull import lower_hull
 from headrace.solver.core.profile.load_cost import FREE, latency_ms, load_cost
 from headrace.solver.core.profile.segments import segments_of
@@ -48,7 +49,7 @@ def test_the_least_is_below_every_sample_and_touches_one(p: LatencyProfile, pric
 
 
 def test_headroom_is_paid_for_above_its_line_only() -> None:
-    cost, plain = load_cost(profile(), 0.9, 1000.0), load_cost(profile())
+    cost, plain = with_headroom(load_cost(profile()), 0.9, 1000.0), load_cost(profile())
     u = np.array([0.5, 0.9, 1.0])
     assert cost.value(u) - plain.value(u) == pytest.approx([0.0, 0.0, 100.0])
     assert 0.9 in segments_of(cost, 8, 0.9).knots

@@ -19,9 +19,12 @@ from solver_problems import engine, problem, profile, row
 FLAT = profile(ttft_s=(0.1, 0.1, 0.1))
 LINKS = {("a", "s1"): 2.0, ("a", "s2"): 30.0, ("b", "s1"): 50.0, ("b", "s2"): 3.0}
 
+STILL = SolverSettings(load_spread=0.0)
+"""Loads that stand still, so that prices can be reckoned by hand."""
+
 
 def tick_of(p: Problem, previous: Tick | None = None, **changes: object) -> Tick:
-    settings = replace(SolverSettings(), **changes)  # type: ignore[arg-type]
+    settings = replace(STILL, **changes)  # type: ignore[arg-type]
     before = None if previous is None else previous.snapshot
     return solve_tick(p, before, settings, Glop(threads=1), TickStamp(1, 1 if previous is None else 2, 1000))
 
@@ -130,7 +133,7 @@ def test_weights_that_stand_though_another_way_is_slightly_cheaper_are_explained
     engines = [engine("e1"), engine("e2", "s2")]
     before = tick_of(problem([row("a", 5)], engines, {("a", "s1"): 2.0, ("a", "s2"): 2.3}, (FLAT,)))
     now = problem([row("a", 5)], engines, {("a", "s1"): 2.3, ("a", "s2"): 2.0}, (FLAT,))
-    found = explain(tick_of(now, before, move_price_ms=0.0), "a", "e1")
+    found = explain(tick_of(now, before, move_price_ms=0.0, stay_within=0.005), "a", "e1")
     # 102.3 ms where it is, 102.0 elsewhere: 0.3 % is not worth a move.
     assert found.weight_ppm == 1_000_000
     assert found.terms is not None

@@ -7,6 +7,7 @@ import pytest
 
 from headrace.schemas.weights import PPM, Snapshot
 from headrace.solver.core.problem import Measured, Problem
+from headrace.solver.core.profile.counted import freed
 from headrace.solver.core.profile.load_cost import load_cost
 from headrace.solver.core.tick import Tick, TickStamp, policy_hash, solve_tick
 from headrace.solver.glop import Glop
@@ -70,7 +71,7 @@ def test_where_nobody_is_measured_everybody_is_alike_and_nobody_is_probed() -> N
 
 def test_what_is_free_costs_nothing_and_what_is_beyond_costs_what_it_did() -> None:
     curve = profile(ttft_s=(0.1, 0.2, 0.6))
-    free, plain = load_cost(curve, free_load=0.1), load_cost(curve)
+    free, plain = freed(load_cost(curve), 0.1), load_cost(curve)
     u = np.array([0.0, 0.05, 0.1])
     assert free.value(u) == pytest.approx(0.0, abs=1e-12)
     beyond = np.array([0.2, 0.5, 0.9, 1.0])

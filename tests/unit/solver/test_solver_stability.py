@@ -107,7 +107,7 @@ def stood(p: Problem, settings: SolverSettings) -> tuple[Snapshot, Snapshot]:
     return first, solve_tick(p, first, settings, LP, TickStamp(1, 2, 500)).snapshot
 
 
-FREE = SolverSettings(move_price_ms=0.0, segments=64)
+FREE = SolverSettings(move_price_ms=0.0, segments=64, stay_within=0.005)
 
 
 def test_weights_stand_while_the_best_answer_is_better_by_less_than_half_a_percent() -> None:

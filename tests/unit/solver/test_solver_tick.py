@@ -233,7 +233,8 @@ def test_moving_has_its_price_so_a_small_gain_moves_nobody_and_a_large_one_does(
     (route,) = small.snapshot.routes
     assert weights(route) == {"e1": 1_000_000}
     assert small.changed == frozenset()
-    warm = solve(problem([row("a", 5)], engines, {("a", "s1"): 31.0, ("a", "s2"): 11.0}), before, 2).snapshot.routes[0]
+    fuller = problem([row("a", 5)], engines, {("a", "s1"): 31.0, ("a", "s2"): 11.0})
+    warm = solve(fuller, before, 2, load_spread=0.0).snapshot.routes[0]
     assert warm.targets[0].reason is Reason.KEPT_WARM
     assert "a new session would save 20 ms elsewhere" in warm.targets[0].sentence
     large = solve(problem([row("a", 4)], engines, {("a", "s1"): 51.0, ("a", "s2"): 11.0}), before, 2)

@@ -21,7 +21,7 @@ from solver_problems import engine, problem, profile, row
 
 FLAT = profile(ttft_s=(0.1, 0.1, 0.1))
 LINKS: dict[tuple[str, str], float | None] = {("a", "s1"): 2.0, ("a", "s2"): 42.0}
-SETTINGS = SolverSettings(trim_bound=1.0)
+SETTINGS = SolverSettings(trim_bound=1.0, load_spread=0.0)
 
 
 def tick_of(p: Problem, previous: Snapshot | None = None, **changes: object) -> Tick:

@@ -12,6 +12,10 @@ import orjson
 from headrace.schemas.errors import InvalidInputError
 from headrace.solver.settings import ClassSettings, SolverSettings
 
+BEFORE = SolverSettings(load_spread=0.0)
+"""As builds behaved that did not have a setting yet: its default but where it is named here."""
+_BEFORE = ("load_spread",)
+
 
 def settings_text(settings: SolverSettings) -> str:
     """Give every setting as one line of JSON, keys sorted: the same settings, the same text."""
@@ -19,7 +23,7 @@ def settings_text(settings: SolverSettings) -> str:
 
 
 def settings_of(text: str) -> SolverSettings:
-    """Read what `settings_text` gave, of this build or an older one; what an older one did not have is the default.
+    """Read what `settings_text` gave, of this build or an older one, whose missing settings are as it behaved.
 
     Raises:
         InvalidInputError: it is no JSON object, or holds settings that this build does not know.
@@ -35,6 +39,7 @@ def settings_of(text: str) -> SolverSettings:
     problems = tuple(f"{name} is no setting of this build{_near(name, known)}" for name in values if name not in known)
     if problems:
         raise InvalidInputError("recorded settings", problems)
+    values = {name: getattr(BEFORE, name) for name in _BEFORE} | values
     classes = {name: _class(each) for name, each in values.pop("classes", {}).items()}
     return SolverSettings(**values, classes=classes) if classes else SolverSettings(**values)
 

@@ -26,6 +26,7 @@ from headrace.solver.core.answer.held import held_routes
 from headrace.solver.core.answer.pinned import held_to_pins, pins_told
 from headrace.solver.core.answer.records import solve_record
 from headrace.solver.core.answer.routes import RouteWriter
+from headrace.solver.core.effective import BEFORE
 from headrace.solver.core.linear import Failed, LinearSolver
 from headrace.solver.core.policies import policy_named
 from headrace.solver.core.problem import Problem
@@ -75,9 +76,17 @@ _RULES = (
     "retry_load_high",
 )
 """Settings that decide about weights, beside the classes; the worker's own are not among them."""
-_LATER_RULES = ("sift_above", "anchors", "failover_spare", "error_ratio", "error_tolerated", "error_once_in")
+_LATER_RULES = (
+    "sift_above",
+    "anchors",
+    "failover_spare",
+    "error_ratio",
+    "error_tolerated",
+    "error_once_in",
+    "load_spread",
+)
 """Settings that came later; they count only where they are not as they were before they came."""
-_STEERING_RULES = ("probe_share", "refine_above", "max_step", "step_price_ms")
+_STEERING_RULES = ("probe_share", "load_spread", "refine_above", "max_step", "step_price_ms")
 """The same, of those that steer how the program explores and moves."""
 
 
@@ -197,9 +206,8 @@ def policy_hash(settings: SolverSettings) -> str:
     """Give 16 hex digits over every setting that a decision depends on: the same hash, the same rules."""
     classes = sorted((name, c.tier, c.requires, c.residency) for name, c in settings.classes.items())
     rules = [(name, getattr(settings, name)) for name in _RULES]
-    before = SolverSettings()
     later = _LATER_RULES + _STEERING_RULES
-    rules += [(name, v) for name in later if (v := getattr(settings, name)) != getattr(before, name)]
+    rules += [(name, v) for name in later if (v := getattr(settings, name)) != getattr(BEFORE, name)]
     work = sorted((name, c.work) for name, c in settings.classes.items() if c.work != ClassSettings().work)
     rules += [("work", work)] if work else []
     return xxhash.xxh3_64_hexdigest(repr((rules, classes)).encode())

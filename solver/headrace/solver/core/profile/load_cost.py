@@ -68,6 +68,14 @@ class LoadCost:
             least = np.minimum(least, values.min(axis=1))
         return np.asarray(least, dtype=np.float64)
 
+    def cut(self, at: float) -> "LoadCost":
+        """Give the same with a knot there, between 0 and 1; as it is where that is one already."""
+        if at <= 0.0 or at >= 1.0 or at in self.knots:
+            return self
+        i = int(np.searchsorted(self.knots, at))
+        parts = (np.insert(values, i, values[i - 1]) for values in (self.constant, self.linear, self.quadratic))
+        return LoadCost(np.insert(self.knots, i, at), *parts)
+
     def _piece(self, u: Floats) -> npt.NDArray[np.intp]:
         return np.clip(np.searchsorted(self.knots, u, side="right") - 1, 0, len(self.linear) - 1)
 
@@ -76,43 +84,18 @@ FREE = LoadCost(np.array([0.0, 1.0]), np.zeros(1), np.zeros(1), np.zeros(1))
 """An engine whose latency counts for nothing: the program then minimises the network alone, within capacity."""
 
 
-def load_cost(
-    profile: LatencyProfile, headroom_load: float = 1.0, headroom_price_ms: float = 0.0, free_load: float = 0.0
-) -> LoadCost:
+def load_cost(profile: LatencyProfile) -> LoadCost:
     """Give the cost of loading an engine with this profile.
 
     Args:
         profile: knots may stop short of 1; the last slope then goes on to 1, unless it falls. Before the first knot it
             is constant.
-        headroom_load: load above which every request also costs `headroom_price_ms`.
-        headroom_price_ms: 0 for none.
-        free_load: load up to which nothing is counted; 0 for none.
     """
-    inner = [k for k in (*profile.load_knots, headroom_load, free_load) if 0.0 < k < 1.0]
-    knots = np.array(sorted({0.0, *inner, 1.0}))
+    knots = np.array(sorted({0.0, *(k for k in profile.load_knots if 0.0 < k < 1.0), 1.0}))
     ttft_ms, tbot_ms = latency_ms(profile, knots)
     latency = ttft_ms + profile.output_tokens * tbot_ms
     rise = np.diff(latency) / np.diff(knots)
-    linear = latency[:-1] - rise * knots[:-1]
-    constant = np.zeros_like(linear)
-    if headroom_price_ms > 0.0:
-        beyond = knots[:-1] >= headroom_load
-        linear = linear + np.where(beyond, headroom_price_ms, 0.0)
-        constant = np.where(beyond, -headroom_price_ms * headroom_load, 0.0)
-    cost = LoadCost(knots, constant, linear, rise)
-    return cost if free_load <= 0.0 else _freed(cost, free_load)
-
-
-def _freed(cost: LoadCost, load: float) -> LoadCost:
-    """Count nothing up to a load that is a knot; the slopes beyond it stay as they are."""
-    counted = cost.knots[:-1] >= load
-    before = float(cost.value(np.array([load]))[0])
-    return LoadCost(
-        cost.knots,
-        np.where(counted, cost.constant - before, 0.0),
-        np.where(counted, cost.linear, 0.0),
-        np.where(counted, cost.quadratic, 0.0),
-    )
+    return LoadCost(knots, np.zeros_like(rise), latency[:-1] - rise * knots[:-1], rise)
 
 
 def latency_ms(profile: LatencyProfile, u: Floats) -> tuple[Floats, Floats]:

@@ -9,13 +9,16 @@ snapshot and today's demand, and nothing else.
 """
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from headrace.schemas.fleet import LatencyProfile
 from headrace.schemas.weights import PPM
+from headrace.solver.core.profile.counted import freed, with_headroom
 from headrace.solver.core.profile.load_cost import FREE, PROBED, LoadCost, load_cost
 from headrace.solver.core.profile.segments import GRID, Segments, segments_of
+from headrace.solver.core.profile.spread import spread_over
 from headrace.solver.core.program.layout import Layout, sums
 from headrace.solver.core.program.plan import Curves
 from headrace.solver.settings import SolverSettings
@@ -30,12 +33,15 @@ def curves_of(layout: Layout, settings: SolverSettings) -> Curves:
     anchors = anchors_of(layout, settings.anchors)
     exact: dict[str, LoadCost] = {}
     chords: dict[str, Segments] = {}
+    steady: dict[str, LoadCost] = {}
     for profile_id in sorted(set(layout.group_profile)):
         free_load = settings.probe_share if profile_id.endswith(PROBED) else 0.0
-        counted = settings.engine_cost, settings.headroom_load, settings.headroom_price_ms, free_load
-        found = _curve(layout.problem.profiles[profile_id], settings.segments, anchors.get(profile_id, ()), counted)
-        exact[profile_id], chords[profile_id] = found
-    return Curves(exact, chords)
+        rules = _Rules(
+            settings.engine_cost, settings.load_spread, settings.headroom_load, settings.headroom_price_ms, free_load
+        )
+        found = _curve(layout.problem.profiles[profile_id], settings.segments, anchors.get(profile_id, ()), rules)
+        exact[profile_id], chords[profile_id], steady[profile_id] = found
+    return Curves(exact, chords, steady)
 
 
 def anchors_of(layout: Layout, count: int) -> dict[str, tuple[float, ...]]:
@@ -56,14 +62,28 @@ def anchors_of(layout: Layout, count: int) -> dict[str, tuple[float, ...]]:
     return found
 
 
+class _Rules(NamedTuple):
+    """What a curve is made by beside its profile, as the solver's settings have it."""
+
+    engine_cost: str
+    load_spread: float
+    headroom_load: float
+    headroom_price_ms: float
+    free_load: float
+
+
 @lru_cache(maxsize=MAX_REMEMBERED)
 def _curve(
-    profile: LatencyProfile, segments: int, anchors: tuple[float, ...], counted: tuple[str, float, float, float]
-) -> tuple[LoadCost, Segments]:
-    engine_cost, headroom_load, headroom_price_ms, free_load = counted
-    if engine_cost == "none":
-        return FREE, segments_of(FREE, 1)
-    cost = load_cost(profile, headroom_load, headroom_price_ms, free_load)
-    if free_load > 0.0:
-        anchors = tuple(sorted({*anchors, free_load}))
-    return cost, segments_of(cost, segments, headroom_load if headroom_price_ms > 0.0 else None, anchors)
+    profile: LatencyProfile, segments: int, anchors: tuple[float, ...], rules: _Rules
+) -> tuple[LoadCost, Segments, LoadCost]:
+    if rules.engine_cost == "none":
+        return FREE, segments_of(FREE, 1), FREE
+    latency = load_cost(profile)
+    spread = spread_over(latency, rules.load_spread) if rules.load_spread > 0.0 else latency
+    priced = with_headroom(spread, rules.headroom_load, rules.headroom_price_ms)
+    cost = freed(priced, rules.free_load)
+    if rules.free_load > 0.0:
+        anchors = tuple(sorted({*anchors, rules.free_load}))
+    must_have = rules.headroom_load if rules.headroom_price_ms > 0.0 else None
+    steady = freed(with_headroom(latency, rules.headroom_load, rules.headroom_price_ms), rules.free_load)
+    return cost, segments_of(cost, segments, must_have, anchors), steady

@@ -15,10 +15,17 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curves:
-    """The load cost of each profile in use, exact and as chords, by profile id."""
+    """The load cost of each profile in use, by profile id.
+
+    Attributes:
+        exact: what is minimised, its mean over how a load swings.
+        chords: the same as the program sees it.
+        steady: the same of a load that stands still: what an engine's latency at its planned load is.
+    """
 
     exact: dict[str, LoadCost]
     chords: dict[str, Segments]
+    steady: dict[str, LoadCost]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -36,7 +36,7 @@ def refined(layout: Layout, settings: SolverSettings, curves: Curves, load: Floa
         middles = np.round((knots[:-1] + knots[1:])[cut] / 2.0 * GRID) / GRID
         inner = np.unique(np.concatenate((knots[1:-1], middles)))
         chords[profile_id] = segments_of(cost, settings.segments, None, tuple(inner.tolist()))
-    return Curves(curves.exact, chords)
+    return Curves(curves.exact, chords, curves.steady)
 
 
 def _touched(knots: Floats, loads: Floats) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":

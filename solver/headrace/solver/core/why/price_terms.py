@@ -1,6 +1,7 @@
 """A price in its parts, the ways that were rejected, and what capacity is worth: all read from a plan's duals.
 
-congestion = min(pool price, dearest slope) - engine latency     what one more request adds to everybody else there
+congestion = min(pool price, dearest slope) - engine latency     what one more request adds to everybody else there,
+                                                                 and to all there when the load swings (`load_spread`)
 scarcity   = max(pool price - dearest slope, 0)                  above 0 only where the engine is full
 gap        = network + pool price + move - route dual            reduced cost: the exact break-even
 worth      = capacity of a replica x sum of width max(0, pool price - slope)        dual of the capacity bounds
@@ -44,9 +45,9 @@ def price_terms(
     pair, engine = at
     group = int(layout.engine_group[engine])
     profile_id = layout.group_profile[group]
-    exact, chords = curves.exact[profile_id], curves.chords[profile_id]
+    exact, chords, steady = curves.exact[profile_id], curves.chords[profile_id], curves.steady[profile_id]
     load = np.minimum(np.array([plan.load[group] / layout.group_capacity[group]]), WALL)
-    latency = float(exact.value(load)[0] / load[0]) if load[0] > 0.0 else float(exact.slope(load)[0])
+    latency = float(steady.value(load)[0] / load[0]) if load[0] > 0.0 else float(steady.slope(load)[0])
     price = float(exact.slope(load)[0])
     if plan.prices is not None:
         price = float(plan.prices.pool[layout.pair_pool[pair]])
