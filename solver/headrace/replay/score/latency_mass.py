@@ -33,9 +33,11 @@ def mass_of(latency_s: Floats, weight: Floats) -> Floats:
 
 def cells_of(latency_s: Floats) -> Ints:
     """Give the cell of each latency, of the same shape."""
-    cell = np.floor(np.log2(np.maximum(latency_s, LEAST_S) / LEAST_S) * PER_OCTAVE)
-    index: Ints = np.clip(cell, 0, CELLS - 1).astype(np.int64)
-    return index
+    cell = np.maximum(latency_s, LEAST_S)
+    cell /= LEAST_S
+    np.log2(cell, out=cell)
+    cell *= PER_OCTAVE
+    return np.minimum(cell, CELLS - 1, out=cell).astype(np.int64)  # whole numbers below: nothing is below 0
 
 
 def quantile_s(mass: Floats, q: float) -> float | None:
