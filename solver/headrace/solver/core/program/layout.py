@@ -27,6 +27,7 @@ from headrace.solver.core.program.asked import Asked, asked_of
 from headrace.solver.core.program.displaced import after_failover
 from headrace.solver.core.program.eligibility import engine_exclusion
 from headrace.solver.core.program.pairs import find_pairs
+from headrace.solver.core.program.pool import Pool
 from headrace.solver.core.program.stood import Stood, stood_of
 
 Floats = npt.NDArray[np.float64]
@@ -37,27 +38,6 @@ def sums(index: npt.NDArray[np.integer[Any]], values: npt.NDArray[Any], size: in
     """Add up values by index, in their order, (size,); of nothing the sums are 0.0."""
     # Of empty input bincount makes integers, whatever the weights are.
     return np.bincount(index, weights=values, minlength=size).astype(np.float64, copy=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """Engines that no row can tell apart. `engines` are indices into the layout's, rising.
-
-    `alone` names an engine that a pin is about: it is a pool of its own, whatever it shares with others.
-    """
-
-    site: str
-    models: tuple[str, ...]
-    capabilities: tuple[str, ...]
-    residency: tuple[str, ...]
-    alone: str
-    engines: tuple[int, ...]
-
-    @property
-    def name(self) -> str:
-        """Name in records: what its engines share, without the parts that are empty."""
-        parts = (self.site, "+".join(self.models), "+".join(self.capabilities), "+".join(self.residency), self.alone)
-        return " ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

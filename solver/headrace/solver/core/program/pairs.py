@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,16 +10,14 @@ from headrace.solver.core.problem import Engine, Problem, Row
 from headrace.solver.core.profile.load_cost import MS
 from headrace.solver.core.program.asked import Asked
 from headrace.solver.core.program.eligibility import row_exclusion
-
-if TYPE_CHECKING:
-    from headrace.solver.core.program.layout import Pool
+from headrace.solver.core.program.pool import Pool
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
 def find_pairs(
-    problem: Problem, asked: Asked, rows: Sequence[Row], engines: Sequence[Engine], pools: "Sequence[Pool]"
+    problem: Problem, asked: Asked, rows: Sequence[Row], engines: Sequence[Engine], pools: Sequence[Pool]
 ) -> tuple[Ints, Ints, Floats]:
     """Give row, pool and round trip (ms) of each pair, (P,), by row, then pool.
 
@@ -52,7 +49,7 @@ def find_pairs(
 
 
 def _blocks(
-    asked: Asked, rows: Sequence[Row], engines: Sequence[Engine], pools: "Sequence[Pool]"
+    asked: Asked, rows: Sequence[Row], engines: Sequence[Engine], pools: Sequence[Pool]
 ) -> Iterator[tuple[Ints, Ints]]:
     """Give the rows of each wish, and the pools that may serve them, network aside, rising."""
     serving: dict[str, list[int]] = {}
