@@ -208,3 +208,39 @@ def test_weights_leave_a_lone_engine_within_seconds_and_come_back_when_it_is_hea
     assert shares[10] < 0.5
     assert shares[19] < 0.2
     assert shares[-1] > 0.9, "and all but what is not worth moving back"
+
+
+def shed_after_a_while(p: Problem, *memories: EngineMemory) -> tuple[float, Snapshot]:
+    """Give what is shed of demand, RPS, once penalties have grown, and the last snapshot."""
+    snapshot = solve_tick(p, None, SETTINGS, LP, TickStamp(1, 1, 0)).snapshot
+    snapshot = replace(snapshot, commit=replace(snapshot.commit, remembered=memories))
+    for version in range(2, 40):
+        snapshot = solve_tick(p, snapshot, SETTINGS, LP, TickStamp(1, version, 500 * version)).snapshot
+    return sum(route.shed_ratio * route.demand_rps for route in snapshot.routes), snapshot
+
+
+def test_nobody_is_shed_for_a_penalty_where_the_stand_in_is_measured_to_serve_less_than_it_states() -> None:
+    pair = sites(HALF, GOOD, demand=2.5)
+    shed, snapshot = shed_after_a_while(pair, EngineMemory("e2", capacity_ppm=300_000))
+    assert shed == 0.0
+    [lifted] = [p for p in snapshot.commit.protections if p.protection == "errors"]
+    assert lifted.factor == 1.0
+    assert lifted.sentence.endswith("all of its capacity, for which nobody else has room")
+
+
+def test_nobody_is_shed_for_a_penalty_where_no_round_trip_to_the_stand_in_is_known() -> None:
+    p = of([engine("e1", "s1", outcomes=HALF), engine("e2", "s2", outcomes=GOOD)], [row("c1", 5.0)])
+    shed, snapshot = shed_after_a_while(replace(p, network_s={("c1", "s1"): 0.0, ("c1", "s2"): None}))
+    assert (shed, snapshot.routes[0].targets[0].weight_ppm) == (0.0, PPM)
+
+
+def test_a_penalty_stands_in_one_part_of_a_fleet_while_another_is_short_of_its_own_doing() -> None:
+    engines = [
+        *(engine(f"e{n}", f"s{n}", outcomes=each) for n, each in enumerate((HALF, GOOD, GOOD), 1)),
+        engine("x1", "s9", models=("n",), outcomes=GOOD),
+    ]
+    shed, snapshot = shed_after_a_while(of(engines, [row("c1", 3.0), row("c9", 20.0, model="n")]))
+    assert shed == pytest.approx(10.0)
+    factors = {p.engine_id: p.factor for p in snapshot.commit.protections if p.protection == "errors"}
+    assert list(factors) == ["e1"]
+    assert factors["e1"] < 1.0

@@ -35,6 +35,7 @@ from headrace.solver.core.program.layout import Layout, lay_out
 from headrace.solver.core.program.plan import Plan
 from headrace.solver.core.program.plan_memory import with_score_errors
 from headrace.solver.core.protections import protect, worth_remembering
+from headrace.solver.core.spare import sheds_less, to_spare
 from headrace.solver.settings import ClassSettings, SolverSettings
 
 LADDER = ("last_good", "capacity_weighted")
@@ -76,15 +77,7 @@ _RULES = (
     "retry_load_high",
 )
 """Settings that decide about weights, beside the classes; the worker's own are not among them."""
-_LATER_RULES = (
-    "sift_above",
-    "anchors",
-    "failover_spare",
-    "error_ratio",
-    "error_tolerated",
-    "error_once_in",
-    "load_spread",
-)
+_LATER_RULES = ("sift_above", "anchors", "failover_spare", "error_ratio", "error_tolerated", "error_once_in")
 """Settings that came later; they count only where they are not as they were before they came."""
 _STEERING_RULES = ("probe_share", "load_spread", "refine_above", "max_step", "step_price_ms")
 """The same, of those that steer how the program explores and moves."""
@@ -168,6 +161,11 @@ def solve_tick(
     layout = lay_out(guarded.problem, previous)
     laid_out = stamp.elapsed_us()
     plan = _descend(layout, settings, lp)
+    if spared := to_spare(guarded, layout, plan):
+        kinder = protect(problem, previous, settings, stamp.now_ms, spared)
+        other = lay_out(kinder.problem, previous)
+        if sheds_less(found := _descend(other, settings, lp), plan):
+            guarded, layout, plan = kinder, other, found
     planned = stamp.elapsed_us()
     writer = RouteWriter(layout, plan, settings)
     afresh = previous is None or previous.commit.epoch != stamp.epoch

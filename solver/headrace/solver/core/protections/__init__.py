@@ -37,11 +37,20 @@ LONGEST_STEP_S = 10.0
 """A longer pause between two ticks counts as this: one measurement is no more evidence for being old."""
 
 
-def protect(problem: Problem, previous: Snapshot | None, settings: SolverSettings, now_ms: int) -> Guarded:
-    """Give the problem that the policy is to solve, with what changed it and what the next tick must know."""
+def protect(
+    problem: Problem,
+    previous: Snapshot | None,
+    settings: SolverSettings,
+    now_ms: int,
+    spared: frozenset[str] = frozenset(),
+) -> Guarded:
+    """Give the problem that the policy is to solve, with what changed it and what the next tick must know.
+
+    `spared` are engines whose penalties are to take nothing from them.
+    """
     elapsed_s = 0.0 if previous is None else (now_ms - previous.commit.tick_ms) / 1000.0
     problem = in_work(problem, previous)
-    moment = Moment(now_ms, min(max(elapsed_s, 0.0), LONGEST_STEP_S))
+    moment = Moment(now_ms, min(max(elapsed_s, 0.0), LONGEST_STEP_S), spared)
     known = {engine.engine_id for engine in problem.engines}
     before = () if previous is None else previous.commit.remembered
     guarded = Guarded(problem, {m.engine_id: m for m in before if m.engine_id in known})

@@ -9,10 +9,17 @@ from headrace.solver.core.problem import Engine, Problem
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The tick's time, and how long it is since the last tick; 0 at the first, so nothing is learnt from it."""
+    """When a tick is, and what is known of it.
+
+    Attributes:
+        now_ms: the tick's time.
+        elapsed_s: how long it is since the last tick; 0 at the first, so nothing is learnt from it.
+        spared: engines that keep what a penalty would take from them, since somebody would be shed for it.
+    """
 
     now_ms: int
     elapsed_s: float
+    spared: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

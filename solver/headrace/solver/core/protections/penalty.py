@@ -3,7 +3,8 @@
     penalty   halves every outlier_half_ms while it stands out, down to `LEAST`; doubles every outlier_recovery_ms after
     cap       at most outlier_max_share of a group's capacity is penalised, the worst first; but always one engine
     room      never more than the others can take in: they are filled to a load between retry_load_low and
-              retry_load_high, by the share of its requests that it fails; what nobody has room for is left to it
+              retry_load_high, by the share of its requests that it fails; what nobody has room for is left to it.
+              An estimate: who would be shed for it all the same, keeps it all (`Moment.spared`)
     panic     penalties are ignored, and stay as they are, while less than panic_share of a group's engines is there and
               not failing: the cause is likely not in the engines, and somebody has to answer
 
@@ -148,7 +149,8 @@ def _penalised(
                 yield OUTLIER, name, Change(engine, memory)
             continue
         wanted = engine.capacity_rps * (1.0 - left_ppm[name] / PPM)
-        taken = room.take(engine, wanted, _full(0.0 if seen is None else seen.share, settings))
+        full = _full(0.0 if seen is None else seen.share, settings)
+        taken = 0.0 if name in moment.spared else room.take(engine, wanted, full)
         factor = left_ppm[name] / PPM if taken >= wanted else 1.0 - taken / engine.capacity_rps
         for_errors = bool(found.failing(name)) or (before.penalty_for_errors and name not in found.slow)
         memory = before if seen is None else seen.memory
