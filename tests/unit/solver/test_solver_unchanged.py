@@ -65,6 +65,14 @@ CHANGES: dict[str, tuple[Callable[[Problem], Problem], set[str]]] = {
         lambda p: with_engine(p, "out", exclusion=drained("today", Reason.UNHEALTHY)),
         {"c", "d"},
     ),
+    "a promise of first tokens that is twice as long": (
+        lambda p: replace(p, profiles={"p": replace(p.profiles["p"], ttft_s=(0.2, 0.2, 0.6))}),
+        {"c", "d"},
+    ),
+    "a promise that is a tenth longer": (
+        lambda p: replace(p, profiles={"p": replace(p.profiles["p"], ttft_s=(0.11, 0.11, 0.33))}),
+        set(),
+    ),
     "a pin of what it is anyway": (lambda p: with_pin(p, "near", 1.0), {"c"}),
     "a pin of nothing": (lambda p: with_pin(p, "far", 0.0), {"c"}),
 }

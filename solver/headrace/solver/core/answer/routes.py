@@ -38,7 +38,7 @@ class RouteWriter:
         self._start: list[int] = start.tolist()
         shed = _shed_ratios(layout, plan, start)
         self._shed: list[float] = shed.tolist()
-        self._new = New(self.weights, shed, retry, self._excluded, self._targets.pinned)
+        self._new = New(self.weights, shed, retry, self._excluded, self._targets.pinned, self._targets.ttft_s)
         self._ppm: list[int] = self.weights.ppm.tolist()
         engines: list[int] = self.weights.engine.tolist()
         ids = [e.engine_id for e in layout.engines]

@@ -47,6 +47,7 @@ class TargetWriter:
         lists = (self._told.ttft_s.tolist(), self._told.tbot_s.tolist(), self._told.utilisation.tolist())
         self._of_groups: tuple[list[float], list[float], list[float]] = lists
         self.pinned = pinned_engines(layout)
+        self.ttft_s = self._told.ttft_s
 
     def write(self, listed: Listed, kept: Sequence[float | None]) -> list[tuple[Target, ...]]:
         """Give the targets of routes, sorted by engine; `kept` (T,) is what the failovers have room for of sessions."""

@@ -1,8 +1,9 @@
 """Which routes say the same as before, so that their old records stay as they are.
 
 "The same" is what a gateway acts on: engines, weights, addresses, exclusions, fallback, tier, shed and retry ratios,
-within the bounds below, and demand within 5 %. Predictions and sentences alone do not make a new record: they would
-rewrite every route at every tick.
+within the bounds below, demand within 5 %, and the time to first token that is promised, by which engines are judged,
+within `PROMISE_STEP`. Other predictions and sentences alone do not make a new record: they would rewrite every route at
+every tick.
 
 It is asked of every route in every tick, so it is asked of all of them at once, and of fallbacks some rows at a time.
 """
@@ -23,8 +24,12 @@ from headrace.solver.core.program.layout import Entries, Floats, Ints, Layout
 SHED_STEP = 0.001
 """A shed ratio is written again when it moves by more than this, or from or to exactly 0 or 1."""
 RETRY_STEP = 0.005
+"""The same of a retry ratio: there is a budget, or there is none."""
 DEMAND_STEP = 0.05
 """Relative: how far the demand in a record may be off before the route is written again."""
+PROMISE_STEP, PROMISE_S = 0.25, 0.01
+"""How far a promised time to first token may be off: relative to the longer, and in seconds, whichever is more. A data
+plane takes an engine for broken from twice its promise on (`ttft_factor`)."""
 TOGETHER = 4096
 """Rows that are reckoned at once: what they take in the meantime is bounded."""
 _TIER, _DEMAND, _HELD = attrgetter("tier"), attrgetter("demand_rps"), attrgetter("demand_held")
@@ -34,13 +39,22 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class New:
-    """What R routes are to say: weights, (R,) shed and retry ratios, (R) who is excluded, which engines are pinned."""
+    """What R routes are to say.
+
+    Attributes:
+        weights: their entries.
+        shed, retry: ratios, (R,).
+        excluded: who is, (R).
+        pinned: which engines are, with the reason.
+        ttft_s: the time to first token that is promised of each group of engines, (H,).
+    """
 
     weights: Entries
     shed: Floats
     retry: Floats
     excluded: Sequence[tuple[Excluded, ...]]
     pinned: Mapping[int, Mapping[int, str]]
+    ttft_s: Floats
 
 
 def changed_rows(layout: Layout, new: New, fallbacks: Fallbacks) -> Ints:
@@ -72,6 +86,7 @@ def _same_targets(layout: Layout, new: New) -> Bools:
     differ = np.zeros(rows, dtype=np.bool_)
     differ[ours.row[of_ours][off]] = True
     differ[stood.row[stood.elsewhere & (stood.ppm > 0)]] = True
+    differ[stood.row[_broken_promises(layout, new)]] = True
     told: Ints = np.flatnonzero(stood.pinned)
     if new.pinned or len(told):
         was, now = dict[int, list[int]](), {row: sorted(engines) for row, engines in new.pinned.items() if engines}
@@ -82,6 +97,16 @@ def _same_targets(layout: Layout, new: New) -> Bools:
     return np.asarray(alike & ~differ & had, dtype=np.bool_)
 
 
+def _broken_promises(layout: Layout, new: New) -> Bools:
+    """Say of each target of the old records whether its engine, where it takes traffic, is to be judged otherwise."""
+    stood = layout.stood
+    told: Bools = (stood.engine >= 0) & (stood.ppm > 0)
+    now = np.full(len(stood.engine), np.nan)
+    now[told] = new.ttft_s[layout.engine_group[stood.engine[told]]]
+    bound = np.maximum(PROMISE_STEP * np.maximum(now, stood.ttft_s), PROMISE_S)
+    return np.asarray(np.abs(now - stood.ttft_s) > bound, dtype=np.bool_)
+
+
 def _same_numbers(layout: Layout, new: New, rows: Ints, old: Sequence[RouteWeights]) -> Bools:
     """Say of some rows with their old records whether tier, ratios and demand are what they were, within bounds."""
     places: list[int] = rows.tolist()
@@ -90,6 +115,7 @@ def _same_numbers(layout: Layout, new: New, rows: Ints, old: Sequence[RouteWeigh
     now, before = (np.array(list(map(_DEMAND, each)), dtype=np.float64) for each in (asked, old))
     same &= np.abs(now - before) <= DEMAND_STEP * np.maximum(now, before)
     same &= np.abs(new.retry[rows] - np.array(list(map(_RETRY, old)), dtype=np.float64)) <= RETRY_STEP
+    same &= (new.retry[rows] == 0.0) == (np.array(list(map(_RETRY, old)), dtype=np.float64) == 0.0)
     now, before = new.shed[rows], np.array(list(map(_SHED, old)), dtype=np.float64)
     same &= np.abs(now - before) <= SHED_STEP
     same &= ((now == 0.0) | (now == 1.0)) == ((before == 0.0) | (before == 1.0))

@@ -16,6 +16,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 _TARGETS, _ID, _PPM = attrgetter("targets"), attrgetter("engine_id"), attrgetter("weight_ppm")
 _PRICE, _ADDRESS, _REASON = attrgetter("engine_price_ms"), attrgetter("address"), attrgetter("reason")
+_TTFT = attrgetter("ttft_s")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +28,7 @@ class Stood:
         engine: index into the layout's; -1 where it can take nothing any more.
         ppm: its weight.
         price_ms: price of the engine; NaN where none was told.
+        ttft_s: the time to first token that was promised; NaN where none was.
         elsewhere: whether the engine had another address.
         pinned: whether an operator held its share.
     """
@@ -35,6 +37,7 @@ class Stood:
     engine: Ints
     ppm: Ints
     price_ms: Floats
+    ttft_s: Floats
     elsewhere: Bools
     pinned: Bools
 
@@ -53,6 +56,7 @@ def stood_of(old: Sequence[RouteWeights | None], engines: Sequence[Engine], inde
         engine=np.array(engine, dtype=np.int64),
         ppm=np.array(list(map(_PPM, targets)), dtype=np.int64),
         price_ms=np.array(list(map(_PRICE, targets)), dtype=np.float64),
+        ttft_s=np.array(list(map(_TTFT, targets)), dtype=np.float64),
         elsewhere=np.array(list(map(ne, map(_ADDRESS, targets), now)), dtype=np.bool_),
         pinned=np.array(list(pinned), dtype=np.bool_),
     )
