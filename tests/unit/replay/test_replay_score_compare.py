@@ -84,7 +84,9 @@ def test_a_variant_that_refuses_more_is_not_called_best_however_fast() -> None:
         )
 
     found = compare("recorded", [steady("recorded", 0.0), steady("picky", 0.5)], RULES)
-    assert verdict(found)[0].startswith("No variant would have done better than recorded")
+    first, price, _ = verdict(found)
+    assert first.startswith("No variant would have done better than recorded")
+    assert price.startswith("recorded moves ")
 
 
 def test_a_difference_below_what_can_be_told_apart_makes_nobody_best() -> None:
@@ -97,6 +99,8 @@ def test_a_difference_below_what_can_be_told_apart_makes_nobody_best() -> None:
     first = verdict(near)[0]
     assert first.startswith("No difference between near (")
     assert "below 0.5 % nothing is told apart" in first
+    assert verdict(near)[1].startswith("recorded moves ")
+    assert verdict(compared())[1].startswith("even moves ")
     assert best_of(compared()).score.name == "even"
 
 

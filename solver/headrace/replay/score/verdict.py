@@ -137,7 +137,7 @@ def _better(best: Compared, comparison: Comparison) -> str:
 def _price(best: Compared, recorded: Compared) -> str:
     moved, cold, p99 = (best.told(n).value for n in ("moved_percent_a_minute", "cold_percent", "p99_ms"))
     lost = f"costs {_or_dash(cold)} % of requests their KV cache"
-    told = f"It moves {_or_dash(moved)} % of the traffic a minute and {lost}"
+    told = f"{best.score.name} moves {_or_dash(moved)} % of the traffic a minute and {lost}"
     if best is recorded:
         return f"{told}; its p99 is {_or_dash(p99, 0)} ms."
     was = [recorded.told(n).value for n in ("moved_percent_a_minute", "cold_percent", "p99_ms")]
