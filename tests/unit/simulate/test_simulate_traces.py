@@ -83,6 +83,13 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
         read_trace("mooncake", None)
 
 
+def test_a_qwen_trace_is_not_read_as_mooncake_s_whose_clock_is_in_milliseconds(tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text(QWEN.replace('"turn"', '"hash_ids": [1, 2], "turn"'))
+    with pytest.raises(InvalidInputError, match="line 1: has a chat_id, which only Qwen traces have: read it as qwen"):
+        read_trace("mooncake", tmp_path / "q.jsonl")
+    assert len(read_trace("qwen", tmp_path / "q.jsonl").t_s) == 2
+
+
 def test_servegen_draws_the_rates_it_is_given(tmp_path: Path) -> None:
     name, text = FILES["servegen"]
     (tmp_path / name).write_text(text)
