@@ -16,7 +16,7 @@ from headrace.replay.sources.manifest import FILE
 from headrace.schemas.codec import encode
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.topics import SNAPSHOTS, STATE_DEMAND, STATE_ENGINE
-from replay_history import START_MS, TABLE, Run, recorded_run
+from replay_history import SETTINGS, START_MS, TABLE, Run, recorded_run
 from solver_inputs import spec
 
 DIFFERS, NOT_ALL = 3, 4
@@ -184,6 +184,26 @@ def test_a_range_that_ends_before_it_begins_is_told_in_instants() -> None:
         HeadraceError, match="ends at 2023-11-14T22:13:20Z, not after its beginning 2023-11-14T22:13:21"
     ):
         Span(START_MS + 1_500, START_MS)
+
+
+def test_what_is_set_for_all_is_of_the_recorded_policy_too_beside_what_was_recorded(tmp_path: Path) -> None:
+    folder = recorded_run(4).write(tmp_path / "history")
+    assert [each["name"] for each in played(folder, tmp_path / "plain")["variants"]] == ["recorded"]
+    dearer = ("--policy", "x=recorded:move_price_ms=300", "--set", "solver.move_price_ms=300")
+    recorded, given, named = played(folder, tmp_path / "dearer", *dearer)["variants"]
+    assert [each["name"] for each in (recorded, given, named)] == ["recorded", "recorded-set", "x"]
+    prices = [each["configuration"]["move_price_ms"] for each in (recorded, given, named)]
+    assert prices == [SETTINGS.move_price_ms, 300.0, 300.0]
+    digests = [
+        orjson.loads((tmp_path / "dearer" / name / "result.json").read_bytes()) for name in ("recorded-set", "x")
+    ]
+    assert digests[0]["digest"] == digests[1]["digest"]
+
+
+def test_no_other_policy_is_called_as_the_recorded_run_is(tmp_path: Path) -> None:
+    folder = recorded_run(2).write(tmp_path / "history")
+    told = refused("replay", "run", "--dir", folder, "--out", tmp_path / "out", "--policy", "recorded=nearest")
+    assert "recorded=nearest is called 'recorded', as the recorded run is" in told
 
 
 def test_a_result_is_not_written_over(tmp_path: Path) -> None:

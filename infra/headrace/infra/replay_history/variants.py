@@ -39,6 +39,8 @@ from headrace.solver.glop import Glop
 INTERRUPTED = 130
 ANEW = "recorded-anew"
 """The recorded policy over signals that are folded anew, beside what was recorded."""
+SET = "recorded-set"
+"""The recorded policy with what was set for all variants, beside what was recorded."""
 TOLD = 4
 """Numbers of a variant that are told in a line; all of them are in the report."""
 
@@ -81,6 +83,7 @@ def compared(asked: Asked, folder: Path, config: Config) -> Result:
     if not asked.policies:
         raise InvalidInputError("variants", ("give at least one --policy, such as lp or proportional:k=0.1",))
     variants = parse_variants(asked.policies, asked.given, base)
+    _see_names(asked.policies)
     _see_out(asked.out, variants)
     registry = registry_of(config)
     measured = measured_in(history, registry)
@@ -91,7 +94,8 @@ def compared(asked: Asked, folder: Path, config: Config) -> Result:
         if history.ticks
         else []
     )
-    variants = tuple(replace(v, name=ANEW) if v.name == RECORDED and anew and jobs else v for v in variants)
+    if jobs:
+        variants = tuple(_beside_recorded(v, anew=anew) for v in variants)
     jobs += [
         Job(
             asked.mapped or folder,
@@ -159,6 +163,22 @@ def plain_runs(result: Result) -> dict[str, Any]:
             for ran in result.runs
         ],
     }
+
+
+def _beside_recorded(variant: Variant, *, anew: bool) -> Variant:
+    """Give the recorded policy a name of its own where it is not what was recorded, which stays as it is."""
+    if variant.name != RECORDED:
+        return variant
+    if anew:
+        return replace(variant, name=ANEW)
+    return replace(variant, name=SET) if variant.overrides else variant
+
+
+def _see_names(policies: Sequence[str]) -> None:
+    named = [text for text in policies if text.startswith(f"{RECORDED}=")]
+    if named:
+        told = f"is called {RECORDED!r}, as the recorded run is; give it another name"
+        raise InvalidInputError("variants", tuple(f"{text} {told}" for text in named))
 
 
 def _see_out(out: Path, variants: Sequence[Variant]) -> None:

@@ -46,9 +46,10 @@ def command(
     """Run each VARIANT over a range of history and compare it with the recorded run.
 
     A variant is a policy, with settings of its own behind a colon and the recorded ones for the rest; `recorded` is the
-    recorded policy itself. --set solver.NAME=VALUE is for all of them. What a variant ran by is in OUT, with its
-    weights, the numbers and a report. Ctrl-C ends with what there is. With --mapping, signals that the bridge made of
-    TOPIC give way to what this mapping makes of it; `recorded` then is the recorded policy over those.
+    recorded policy itself. --set solver.NAME=VALUE is for all of them; the recorded run stays as it was, and
+    `recorded` with --set is a variant beside it, `recorded-set`. What a variant ran by is in OUT, with its weights, the
+    numbers and a report. Ctrl-C ends with what there is. With --mapping, signals that the bridge made of TOPIC give way
+    to what this mapping makes of it; `recorded` then is the recorded policy over those.
 
     \b
     headrace replay run --dir monday --policy lp --policy proportional:k=0.1 --out compared
