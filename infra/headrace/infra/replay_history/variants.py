@@ -19,12 +19,13 @@ import orjson
 from headrace.infra.configuration.config import Config
 from headrace.infra.processes.stopping import stop_on_signals
 from headrace.infra.replay_history.range import registry_of
-from headrace.replay.core.history import HistoryError
+from headrace.replay.core.history import HistoryError, Span
 from headrace.replay.core.instants import instant
 from headrace.replay.core.variant import RECORDED, Variant, parse_variants
 from headrace.replay.report.differences import decider, largest_differences
 from headrace.replay.report.document import Origin, document
 from headrace.replay.report.write import write_report
+from headrace.replay.runs.common_span import common_span
 from headrace.replay.runs.variants import Job, Ran, measured_in, recorded_settings, run_variants
 from headrace.replay.score.comparison import Comparison, compare
 from headrace.replay.score.digits import five_digits
@@ -43,6 +44,10 @@ SET = "recorded-set"
 """The recorded policy with what was set for all variants, beside what was recorded."""
 TOLD = 4
 """Numbers of a variant that are told in a line; all of them are in the report."""
+NO_SETTINGS = (
+    "history does not hold the shadow's settings: why it decided as it did cannot be explained, and is told only as "
+    "far as its snapshots tell"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,23 +120,26 @@ def compared(asked: Asked, folder: Path, config: Config) -> Result:
 
 
 def compared_with_shadow(asked: Asked, folder: Path, config: Config) -> Result:
-    """Compare the recorded run with the shadow that was recorded beside it.
+    """Compare the recorded run with the shadow that was recorded beside it, over the time that both have.
 
     Raises:
-        HistoryError: no shadow was recorded in the range.
+        HistoryError: no shadow was recorded in the range, or at no time that the live solver ticked too.
     """
     history = HistoryFolder(folder)
     if not history.places(SHADOW):
         raise HistoryError("no shadow was recorded in this range: `headrace solver --shadow POLICY` writes one")
-    base = recorded_settings(history) or config.solver
+    span, notes = common_span(history)
+    base = recorded_settings(history, span=span) or config.solver
+    own = recorded_settings(history, SHADOW, span)
     _see_out(asked.out, ())
     registry = registry_of(config)
-    measured = measured_in(history, registry)
-    jobs = [
-        Job(folder, RECORDED, None, base, asked.out, measured, registry=registry, dataplane=config.dataplane),
-        Job(folder, "shadow", None, base, asked.out, measured, SHADOW, registry=registry, dataplane=config.dataplane),
-    ]
-    return _run(asked, history, jobs, measured)
+    measured = measured_in(history, registry, span)
+    live = Job(
+        folder, RECORDED, None, base, asked.out, measured, registry=registry, dataplane=config.dataplane, span=span
+    )
+    shadow = replace(live, name="shadow", known=own or base, role=SHADOW, guessed=own is None)
+    notes = notes if own is not None else (*notes, NO_SETTINGS)
+    return _run(asked, history, [live, shadow], measured, span, notes)
 
 
 def tell(result: Result, *, as_json: bool) -> None:
@@ -187,7 +195,14 @@ def _see_out(out: Path, variants: Sequence[Variant]) -> None:
     made_folder(out, "--out")
 
 
-def _run(asked: Asked, history: HistoryFolder, jobs: Sequence[Job], measured: MeasuredFleet) -> Result:
+def _run(
+    asked: Asked,
+    history: HistoryFolder,
+    jobs: Sequence[Job],
+    measured: MeasuredFleet,
+    span: Span | None = None,
+    notes: tuple[str, ...] = (),
+) -> Result:
     stop = stop_on_signals()
     with click.progressbar(length=max(1, history.ticks * len(jobs)), label="playing", file=sys.stderr) as bar:
         runs = run_variants(jobs, asked.processes, bar.update, stop)
@@ -208,11 +223,13 @@ def _run(asked: Asked, history: HistoryFolder, jobs: Sequence[Job], measured: Me
     variants = tuple(replace(each, off_policy=told[each.score.name]) for each in comparison.variants)
     comparison = replace(comparison, variants=variants)
     complete = len(runs) == len(jobs) and all(ran.complete for ran in runs)
-    rules = {job.name: job.known if job.variant is None else job.variant.settings for job in jobs}
+    told_by = [job for job in jobs if not job.guessed]
+    rules = {job.name: job.known if job.variant is None else job.variant.settings for job in told_by}
     scores = [each.score for each in comparison.variants]
     deciders = {name: decider(settings, Glop()) for name, settings in rules.items()}
     differences = largest_differences(scores[0], scores[1:], deciders)
-    origin = _origin(history, asked, runs, complete=complete)
+    origin = _origin(history, asked, runs, span or history.span, complete=complete)
+    origin = replace(origin, notes=(*notes, *origin.notes))
     page = write_report(document(comparison, origin, differences), asked.out)
     return Result(tuple(runs), complete, tuple(_lines(runs, comparison, page, complete=complete)), tuple(origin.notes))
 
@@ -230,8 +247,8 @@ def _found(runs: Sequence[Ran]) -> str:
     return "".join(f"\n  - {finding}" for finding in found)
 
 
-def _origin(history: HistoryFolder, asked: Asked, runs: Sequence[Ran], *, complete: bool) -> Origin:
-    span = f"{instant(history.span.from_ms)} to {instant(history.span.to_ms)}"
+def _origin(history: HistoryFolder, asked: Asked, runs: Sequence[Ran], span: Span, *, complete: bool) -> Origin:
+    of = f"{instant(span.from_ms)} to {instant(span.to_ms)}"
     source = "signals, folded anew" if asked.from_signals else "recorded ticks, at their recorded offsets and times"
     findings = history.findings
     if asked.mapped is not None:
@@ -239,7 +256,7 @@ def _origin(history: HistoryFolder, asked: Asked, runs: Sequence[Ran], *, comple
         findings = (*findings, *HistoryFolder(asked.mapped).findings)
     findings = (*findings, *(finding for ran in runs for finding in ran.findings))
     notes = tuple(dict.fromkeys(str(finding) for finding in findings))
-    return Origin(f"Replay of {span}", source, closed_loop=False, notes=notes, complete=complete)
+    return Origin(f"Replay of {of}", source, closed_loop=False, notes=notes, complete=complete)
 
 
 def _lines(runs: Sequence[Ran], comparison: Comparison, page: Path, *, complete: bool) -> list[str]:

@@ -18,7 +18,7 @@ import orjson
 import xxhash
 
 from headrace.dataplane.settings import DataPlaneSettings
-from headrace.replay.core.history import Finding, HistoryError
+from headrace.replay.core.history import Finding, HistoryError, Span
 from headrace.replay.core.play import play, play_recorded, rising
 from headrace.replay.core.played import PlayedTick
 from headrace.replay.core.recorded import RecordedTick
@@ -58,7 +58,8 @@ class Job:
     """One variant over one folder; `variant` None plays what was recorded.
 
     `role` says whose recorded ticks: the live solver's, or a shadow's. With `streams` the signals are folded anew by
-    these settings, and ticks are the variant's own. `dataplane` says how large the data planes' tables are.
+    these settings, and ticks are the variant's own. `dataplane` says how large the data planes' tables are. `span` is
+    the part of the range to play, None all of it. `guessed`: `known` is not what history tells of this run.
     """
 
     folder: Path
@@ -72,6 +73,8 @@ class Job:
     registry: SchemaSource | None = None
     folding: int = 0
     dataplane: DataPlaneSettings = dataclasses.field(default_factory=DataPlaneSettings)
+    span: Span | None = None
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ class Ran:
 
     Attributes:
         name: of the variant.
-        configuration: every setting that it ran by.
+        configuration: every setting that it ran by; empty where history does not tell.
         ticks: how many it played.
         same: how many of them have the recorded weights, route for route.
         digest: over all its weights, in order: the same digest, the same weights.
@@ -142,7 +145,7 @@ def run_variant(job: Job, desk: Desk) -> Ran:
     settings = job.known if job.variant is None else job.variant.settings
     ran = Ran(
         job.name,
-        dataclasses.asdict(settings),
+        {} if job.guessed else dataclasses.asdict(settings),
         ticks,
         same,
         digest.hexdigest(),
@@ -161,7 +164,8 @@ def _sample(job: Job) -> SampleFold | None:
     places = history.places(ROUTED)
     if not places:
         return None
-    return sample_of((record for place in places for record in history.read(place)), history.span, job.registry)
+    records = (record for place in places for record in history.read(place))
+    return sample_of(records, job.span or history.span, job.registry)
 
 
 def _finished(scorer: VariantScorer, single: SingleRequests | None) -> VariantScore:
@@ -172,16 +176,19 @@ def _finished(scorer: VariantScorer, single: SingleRequests | None) -> VariantSc
     return dataclasses.replace(score, sessions=single.sessions)
 
 
-def recorded_settings(history: HistoryFolder) -> SolverSettings | None:
-    """Give the settings in force at the first recorded tick; None where history does not tell."""
-    for tick in recorded_of(history).ticks(history.span):
+def recorded_settings(history: HistoryFolder, role: str = SNAPSHOTS, span: Span | None = None) -> SolverSettings | None:
+    """Give the settings in force at the first tick that the live solver, or a shadow, recorded; None if not told."""
+    for tick in recorded_of(history, role).ticks(span or history.span):
         return None if tick.settings_text is None else settings_of(tick.settings_text)
     return None
 
 
-def measured_in(history: HistoryFolder, registry: SchemaSource | None = None) -> MeasuredFleet:
-    """Give what the engines' states of the range show of the fleet."""
-    return measured_fleet(_engine_states(history, registry), history.span.from_ms)
+def measured_in(
+    history: HistoryFolder, registry: SchemaSource | None = None, span: Span | None = None
+) -> MeasuredFleet:
+    """Give what the engines' states of the range, or of a part of it, show of the fleet."""
+    within = span or history.span
+    return measured_fleet(_engine_states(history, within, registry), within.from_ms)
 
 
 def folder_name(name: str) -> str:
@@ -189,10 +196,10 @@ def folder_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._=-]+", "_", name)
 
 
-def _engine_states(history: HistoryFolder, registry: SchemaSource | None) -> Iterator[EngineState]:
+def _engine_states(history: HistoryFolder, span: Span, registry: SchemaSource | None) -> Iterator[EngineState]:
     for place in history.places(STATE_ENGINE):
         for record in history.read(place):
-            if record.timestamp_ms in history.span and record.value is not None:
+            if record.timestamp_ms in span and record.value is not None:
                 state = decode(EngineState, record.value, record.headers, registry)
                 if not isinstance(state, Rejected):
                     yield state
@@ -208,7 +215,7 @@ def _played(job: Job, recorded: dict[int, str], findings: list[Finding]) -> Iter
     history = HistoryFolder(job.folder)
     standing = standing_of(history, job.registry)
     read = recorded_of(history, job.role)
-    ticks = _noted(read.ticks(history.span), recorded)
+    ticks = _noted(read.ticks(job.span or history.span), recorded)
     if job.variant is None:
         yield from play_recorded(ticks, standing, job.known)
     else:
