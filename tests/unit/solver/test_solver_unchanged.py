@@ -91,3 +91,12 @@ def test_a_route_is_new_where_one_thing_that_counts_is_new(name: str) -> None:
 def test_a_route_is_new_when_its_pin_is_gone() -> None:
     before = tick(with_pin(fleet(), "near", 1.0))
     assert {key.decode().partition("|")[0] for key in tick(fleet(), before.snapshot).changed} == {"c"}
+
+
+def test_a_retry_budget_that_is_used_up_is_told_however_little_was_left_of_it() -> None:
+    alone = [engine("near")]
+    before = tick(problem([row("d", 9.45)], alone, LINKS))
+    (route,) = before.snapshot.routes
+    assert 0.0 < route.retry_ratio < 0.005
+    after = tick(problem([row("d", 9.51)], alone, LINKS), before.snapshot)
+    assert [each.retry_ratio for each in after.snapshot.routes] == [0.0]

@@ -14,7 +14,6 @@ from headrace.solver.settings import ClassSettings, SolverSettings
 
 BEFORE = SolverSettings(load_spread=0.0)
 """As builds behaved that did not have a setting yet: its default but where it is named here."""
-_BEFORE = ("load_spread",)
 
 
 def settings_text(settings: SolverSettings) -> str:
@@ -39,9 +38,9 @@ def settings_of(text: str) -> SolverSettings:
     problems = tuple(f"{name} is no setting of this build{_near(name, known)}" for name in values if name not in known)
     if problems:
         raise InvalidInputError("recorded settings", problems)
-    values = {name: getattr(BEFORE, name) for name in _BEFORE} | values
-    classes = {name: _class(each) for name, each in values.pop("classes", {}).items()}
-    return SolverSettings(**values, classes=classes) if classes else SolverSettings(**values)
+    if classes := {name: _class(each) for name, each in values.pop("classes", {}).items()}:
+        values["classes"] = classes
+    return dataclasses.replace(BEFORE, **values)
 
 
 def _class(values: dict[str, Any]) -> ClassSettings:

@@ -24,7 +24,7 @@ from headrace.solver.core.program.layout import Entries, Floats, Ints, Layout
 SHED_STEP = 0.001
 """A shed ratio is written again when it moves by more than this, or from or to exactly 0 or 1."""
 RETRY_STEP = 0.005
-"""The same of a retry ratio: there is a budget, or there is none."""
+"""A retry ratio likewise, or from or to exactly 0: there is a budget, or there is none."""
 DEMAND_STEP = 0.05
 """Relative: how far the demand in a record may be off before the route is written again."""
 PROMISE_STEP, PROMISE_S = 0.25, 0.01
@@ -114,8 +114,8 @@ def _same_numbers(layout: Layout, new: New, rows: Ints, old: Sequence[RouteWeigh
     same = np.array(list(map(_TIER, asked)), dtype=np.int64) == np.array(list(map(_TIER, old)), dtype=np.int64)
     now, before = (np.array(list(map(_DEMAND, each)), dtype=np.float64) for each in (asked, old))
     same &= np.abs(now - before) <= DEMAND_STEP * np.maximum(now, before)
-    same &= np.abs(new.retry[rows] - np.array(list(map(_RETRY, old)), dtype=np.float64)) <= RETRY_STEP
-    same &= (new.retry[rows] == 0.0) == (np.array(list(map(_RETRY, old)), dtype=np.float64) == 0.0)
+    now, before = new.retry[rows], np.array(list(map(_RETRY, old)), dtype=np.float64)
+    same &= (np.abs(now - before) <= RETRY_STEP) & ((now == 0.0) == (before == 0.0))
     now, before = new.shed[rows], np.array(list(map(_SHED, old)), dtype=np.float64)
     same &= np.abs(now - before) <= SHED_STEP
     same &= ((now == 0.0) | (now == 1.0)) == ((before == 0.0) | (before == 1.0))

@@ -5,8 +5,8 @@
 A curve that bends upwards costs more about a point than at it (Jensen), the more so the nearer the wall; so a plan
 keeps room where the curve is steep, and none where it is flat. Beyond the wall a queue grows for as long as a swing
 lasts and nobody reacts: u - 1 of it for `SWING_S` seconds stand (u - 1) SWING_S / 2 on average, by Little's law.
-The mean of quadratic pieces is of quadratic pieces, so what follows is as exact as without. With z in place of more
-nodes the mean is exact for polynomials to the fifth degree (Abramowitz and Stegun, 25.4.46).
+The mean of quadratic pieces is of quadratic pieces, so what follows is as exact as without. Three nodes give the mean
+of polynomials to the fifth degree exactly (Abramowitz and Stegun, 25.4.46).
 """
 
 import numpy as np
