@@ -10,7 +10,7 @@ from headrace.solver.core.problem import Exclusion, Pin, Problem
 from headrace.solver.core.tick import Tick, TickStamp, solve_tick
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
-from solver_problems import engine, problem, row
+from solver_problems import engine, problem, profile, row
 
 LINKS: dict[tuple[str, str], float | None] = {("c", "s1"): 1.0, ("c", "s2"): 900.0, ("d", "s1"): 1.0}
 
@@ -100,3 +100,13 @@ def test_a_retry_budget_that_is_used_up_is_told_however_little_was_left_of_it() 
     assert 0.0 < route.retry_ratio < 0.005
     after = tick(problem([row("d", 9.51)], alone, LINKS), before.snapshot)
     assert [each.retry_ratio for each in after.snapshot.routes] == [0.0]
+
+
+def test_a_route_that_is_shed_whole_is_shed_whole_again_and_not_but_for_the_last_bits() -> None:
+    curve = profile(knots=(0.0, 1.0), ttft_s=(0.34, 0.72), tbot_s=(0.025, 0.0305))
+    rows = [row("d", 7.0, request_class="batch", tier=1, work=3.0), row("d", 300.0, work=0.25)]
+    p = problem(rows, [engine("near", capacity=100.0, factor=0.3)], LINKS, (replace(curve, output_tokens=17.0),))
+    first = tick(p)
+    second = tick(p, first.snapshot)
+    assert second.changed == frozenset()
+    assert [route.shed_ratio for route in second.snapshot.routes] == [1.0, pytest.approx(0.6)]

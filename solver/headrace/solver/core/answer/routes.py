@@ -19,6 +19,8 @@ from headrace.solver.core.program.plan import Plan
 from headrace.solver.settings import SolverSettings
 
 Bools = npt.NDArray[np.bool_]
+LAST_BITS = 1e-9
+"""Shares nearer to 0 or 1 than this are 0 or 1."""
 
 
 class RouteWriter:
@@ -142,5 +144,6 @@ def _shed_ratios(layout: Layout, plan: Plan, start: Ints) -> Floats:
     """Give the share of each row that is refused, (R,); 1 where no engine has a weight."""
     demand = layout.demand
     ratio = np.divide(plan.shed, demand, out=np.zeros_like(demand), where=demand > 0.0)
-    ratio = np.where(ratio < 1e-9, 0.0, np.minimum(ratio, 1.0))
+    # The last bits of a division are neither a shed request nor a served one.
+    ratio = np.where(ratio < LAST_BITS, 0.0, np.where(ratio > 1.0 - LAST_BITS, 1.0, ratio))
     return np.where(np.diff(start) > 0, ratio, 1.0)
