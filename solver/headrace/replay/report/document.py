@@ -11,7 +11,9 @@ from typing import Any, cast
 import numpy as np
 
 from headrace.replay.report.differences import Difference
+from headrace.replay.score.cautions import cautions
 from headrace.replay.score.comparison import Compared, Comparison, Told
+from headrace.replay.score.contradiction import by_decisions
 from headrace.replay.score.digits import five_digits
 from headrace.replay.score.groups import Group
 from headrace.replay.score.latency_mass import Floats, ecdf, quantile_s
@@ -61,6 +63,7 @@ def document(comparison: Comparison, origin: Origin, differences: Sequence[Diffe
         "recorded": comparison.recorded,
         "best": best_of(comparison).score.name,
         "verdict": list(verdict(comparison)),
+        "cautions": list(cautions(comparison)),
         "blocks": {"count": comparison.blocks[0], "seconds": comparison.blocks[1]},
         "order_holds": comparison.order_holds,
         "calibration": _rounded(asdict(comparison.calibration)),
@@ -91,7 +94,7 @@ def _variant(compared: Compared, comparison: Comparison, shown: Sequence[str]) -
                 "slower_unserved_percent": unserved_percent(score.slower.sums),
                 "faster_unserved_percent": unserved_percent(score.faster.sums),
             },
-            "off_policy": _off_policy(compared),
+            "off_policy": _off_policy(compared, comparison),
             "sessions": None if score.sessions is None else asdict(score.sessions),
             "slow_engines": score.slow,
             "groups": {
@@ -121,11 +124,20 @@ def _number(told: Told) -> Json:
     }
 
 
-def _off_policy(compared: Compared) -> Json | None:
+def _off_policy(compared: Compared, comparison: Comparison) -> Json | None:
     found = compared.off_policy
     if found is None:
         return None
-    return {"outcome": "ESTIMATED" if isinstance(found, OffPolicyEstimate) else "REFUSED"} | asdict(found)
+    told = {"outcome": "ESTIMATED" if isinstance(found, OffPolicyEstimate) else "REFUSED"} | asdict(found)
+    against = by_decisions(compared, comparison)
+    if against is None:
+        return told
+    return told | {
+        "difference_ms": against.difference_ms,
+        "difference_low_ms": against.interval.low,
+        "difference_high_ms": against.interval.high,
+        "contradicts": against.contradiction is not None,
+    }
 
 
 def _group(name: str, group: Group) -> Json:

@@ -52,8 +52,13 @@ def _head(document: Mapping[str, Any]) -> str:
     return (
         f"<header><div><h1>{esc(document['title'])}</h1><p class=soft>{esc(document['source'])}; "
         f"{_range(document)}</p></div><button id=theme type=button>Light / dark</button></header>"
-        f"{incomplete}<section class=verdict aria-label=verdict>{sentences}</section>"
+        f"{incomplete}<section class=verdict aria-label=verdict>{sentences}{_cautions(document)}</section>"
     )
+
+
+def _cautions(document: Mapping[str, Any]) -> str:
+    told = "".join(f"<li>{esc(sentence)}</li>" for sentence in document.get("cautions", ()))  # an older build has none
+    return f"<p><b>Before you believe it</b></p><ul>{told}</ul>" if told else ""
 
 
 def _overview(document: Mapping[str, Any]) -> str:

@@ -196,9 +196,15 @@ def _off_policy(found: Mapping[str, Any] | None) -> str:
         return "no propensities"
     if found["outcome"] == "REFUSED":
         return f"refused: {esc(found['reason'])}"
+    against = found.get("difference_ms")
+    beside = ""
+    if against is not None:
+        word = "; <b class=WORSE>contradicts the profiles</b>" if found["contradicts"] else ""
+        between = f"{_signed(found['difference_low_ms'])} to {_signed(found['difference_high_ms'])}"
+        beside = f"<small>against the recorded weights {_signed(against)} ({between}){word}</small>"
     return (
         f"SNIPS {_value(found['snips_ms'])} (error {_value(found['error_ms'])}), DR {_value(found['dr_ms'])}, "
-        f"IPS {_value(found['ips_ms'])}; effective {found['effective']:,.0f} of {found['choices']:,}"
+        f"IPS {_value(found['ips_ms'])}; effective {found['effective']:,.0f} of {found['choices']:,}{beside}"
     )
 
 

@@ -29,8 +29,9 @@ def table_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def verdict_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Give the three sentences."""
+    """Give the three sentences, and what must be known before they are believed."""
     yield from document["verdict"]
+    yield from document.get("cautions", ())  # an older build wrote none
 
 
 def _cell(number: Mapping[str, Any]) -> str:

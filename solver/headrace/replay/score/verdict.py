@@ -7,14 +7,8 @@ one's, by its size, by chance or with profiles that are off, makes nobody best, 
 
 from headrace.replay.score.comparison import Compared, Comparison, Told
 from headrace.replay.score.digits import five_digits
-from headrace.replay.score.sums import Of, end_to_end_s, unserved_percent
-from headrace.replay.score.variant_score import WorldScore
-
-TOLERATED_PERCENT = 0.1
-
-
-RESOLUTION_PERCENT = 0.5
-"""Means that differ by less are not told apart: what the score leaves out is more."""
+from headrace.replay.score.sums import Of
+from headrace.replay.score.told_apart import alike, less_unserved
 
 
 def best_of(comparison: Comparison) -> Compared:
@@ -23,7 +17,7 @@ def best_of(comparison: Comparison) -> Compared:
     for each in _nearest(comparison):
         if each is recorded:
             break
-        if _less_unserved(each, recorded) or _alike(each, comparison) is None:
+        if less_unserved(each, recorded) or alike(each, comparison) is None:
             return each
     return recorded
 
@@ -31,35 +25,8 @@ def best_of(comparison: Comparison) -> Compared:
 def _nearest(comparison: Comparison) -> list[Compared]:
     """Give those that leave no more unserved than the recorded one, by rising mean; of equals it comes first."""
     recorded = comparison.variants[0]
-    able = [c for c in comparison.variants if not _less_unserved(recorded, c)]
+    able = [c for c in comparison.variants if not less_unserved(recorded, c)]
     return sorted(able, key=lambda c: (_or_endless(c.told("mean_ms").value), c is not recorded))
-
-
-def _less_unserved(one: Compared, other: Compared) -> bool:
-    """Say whether one variant leaves less unserved than another, beyond what is tolerated."""
-    left = [c.told("unserved_percent").value or 0.0 for c in (one, other)]
-    return left[0] < left[1] - TOLERATED_PERCENT
-
-
-def _alike(each: Compared, comparison: Comparison) -> str | None:
-    """Say why a variant's mean cannot be told apart from the recorded one's; None where it can."""
-    recorded = comparison.variants[0]
-    mean, was = each.told("mean_ms"), recorded.told("mean_ms")
-    if mean.value is None or not was.value:
-        return None
-    difference = mean.value - was.value
-    between = mean.difference_interval
-    if difference == 0.0:
-        return "they are equal"
-    if abs(difference) < RESOLUTION_PERCENT / 100.0 * was.value:
-        return f"{100.0 * difference / was.value:+.2f} %, and below {RESOLUTION_PERCENT:g} % nothing is told apart"
-    if between is not None and not between.leaves_out_zero:
-        return f"not told apart from chance: {between.low:+.1f} to {between.high:+.1f} ms"
-    better, worse = (each.score, recorded.score) if difference < 0.0 else (recorded.score, each.score)
-    if _turns(better.slower, worse.slower) or _turns(better.faster, worse.faster):
-        error = f"{100.0 * comparison.settings.profile_error:.0f} %"
-        return f"{difference:+.1f} ms, but the other way round if profiles are {error} slower or faster"
-    return None
 
 
 def verdict(comparison: Comparison) -> tuple[str, str, str]:
@@ -84,20 +51,12 @@ def _alone(recorded: Compared) -> str:
     return f"{name} is expected at {_ms(mean)} end to end, with {_unserved(recorded)} % of requests unserved."
 
 
-def _turns(better: WorldScore, worse: WorldScore) -> bool:
-    """Say whether the better one is the worse where profiles are off; not where the other is fast by refusing more."""
-    means = end_to_end_s(better.sums), end_to_end_s(worse.sums)
-    if means[0] is None or means[1] is None or means[0] <= means[1]:
-        return False
-    return unserved_percent(better.sums) >= unserved_percent(worse.sums) - TOLERATED_PERCENT
-
-
 def _nobody(comparison: Comparison) -> str:
     recorded, others = comparison.variants[0], comparison.variants[1:]
     able = [each for each in _nearest(comparison) if each is not recorded]
     rest = "; no other variant would have done better" if len(able) > 1 else ""
     for each in able:
-        why = _alike(each, comparison)
+        why = alike(each, comparison)
         if why is not None:
             return (
                 f"No difference between {each.score.name} ({_ms(each.told('mean_ms'))} end to end) and "
@@ -116,12 +75,12 @@ def _better(best: Compared, comparison: Comparison) -> str:
     recorded = comparison.variants[0]
     mean, was = best.told("mean_ms"), recorded.told("mean_ms")
     share = 100.0 * (mean.difference or 0.0) / was.value if was.value else 0.0
-    between, alike = mean.difference_interval, _alike(best, comparison)
-    if alike is not None:
+    between, why = mean.difference_interval, alike(best, comparison)
+    if why is not None:
         return (
             f"{best.score.name} would have been best by what it serves: {_unserved(best)} % of requests unserved "
             f"against {_unserved(recorded)} % of {recorded.score.name}; no difference in the mean can be told, "
-            f"{_ms(mean)} end to end against {_ms(was)} ({alike})."
+            f"{_ms(mean)} end to end against {_ms(was)} ({why})."
         )
     sure = (
         "the run is too short for an interval"
