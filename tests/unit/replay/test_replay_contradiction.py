@@ -50,7 +50,7 @@ def compared(share: float, *, more_ms: float, error_ms: float = 2.0) -> Comparis
 
 
 def test_opposite_signs_beyond_both_intervals_are_said_with_reason_sample_overlap_and_what_to_believe() -> None:
-    (said,) = cautions(compared(0.5, more_ms=20.0))
+    (said,) = cautions(compared(0.5, more_ms=20.0), closed_loop=False)
     assert said.startswith("even against recorded: -")
     assert "but +20 ms by single decisions (+14 to +26; 800 effective of 1,000 choices, 1.0% of its traffic" in said
     assert "answered under the load that recorded made" in said
@@ -60,7 +60,7 @@ def test_opposite_signs_beyond_both_intervals_are_said_with_reason_sample_overla
 @pytest.mark.parametrize(("more_ms", "error_ms"), [(-20.0, 2.0), (20.0, 10.0), (0.0, 2.0)])
 def test_the_same_sign_or_one_within_its_interval_is_no_contradiction(more_ms: float, error_ms: float) -> None:
     found = compared(0.5, more_ms=more_ms, error_ms=error_ms)
-    assert cautions(found) == ()
+    assert cautions(found, closed_loop=False) == ()
     told = by_decisions(found.variants[1], found)
     assert told is not None
     assert told.difference_ms == pytest.approx(more_ms)
@@ -71,15 +71,15 @@ def test_a_variant_that_hardly_changes_the_load_is_believed_by_its_decisions() -
     apart = load_apart(found.variants[1].score, found.variants[0].score)
     # 3 % of 8 RPS, in the mean, on engines of 10.
     assert apart == pytest.approx(0.024, abs=0.002)
-    (said,) = cautions(found)
+    (said,) = cautions(found, closed_loop=False)
     assert "believe them, and fit the profiles anew" in said
 
 
 def test_profiles_that_do_not_agree_with_the_fleet_are_not_praised() -> None:
     found = compared(0.5, more_ms=20.0)
-    assert "try a small share first" in cautions(found)[0]
+    assert "try a small share first" in cautions(found, closed_loop=False)[0]
     agreeing = replace(found, calibration=replace(found.calibration, agreement=Agreement.AGREES))
-    assert "try a small share first" not in cautions(agreeing)[0]
+    assert "try a small share first" not in cautions(agreeing, closed_loop=False)[0]
 
 
 def test_page_and_text_and_json_say_it_beside_the_verdict_and_an_older_document_is_drawn_still(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def document(comparison: Comparison, origin: Origin, differences: Sequence[Diffe
         "recorded": comparison.recorded,
         "best": best_of(comparison).score.name,
         "verdict": list(verdict(comparison)),
-        "cautions": list(cautions(comparison)),
+        "cautions": list(cautions(comparison, closed_loop=origin.closed_loop)),
         "blocks": {"count": comparison.blocks[0], "seconds": comparison.blocks[1]},
         "order_holds": comparison.order_holds,
         "calibration": _rounded(asdict(comparison.calibration)),

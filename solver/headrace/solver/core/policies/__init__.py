@@ -2,6 +2,7 @@
 
 A policy sees the whole problem as arrays and says where each row's demand goes. It answers `Failed` where it cannot;
 the tick then takes the next rung. Adding a file adds a policy.
+One that pushes weights by what engines measured, and waits to see what comes of it, says `STEERS_BY_LATENCY = True`.
 """
 
 import importlib
@@ -41,3 +42,10 @@ def policy_named(name: str) -> Policy:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InvalidInputError("policy", (f"policy is {name!r}; there are {', '.join(names)}{hint}",))
     return cast("Policy", importlib.import_module(f"{__name__}.{name}").plan)
+
+
+def steers_by_latency(name: str) -> bool:
+    """Say whether a policy is a feedback loop on measured latency; one that is not known here is taken not to be."""
+    if name not in policy_names():
+        return False
+    return bool(getattr(importlib.import_module(f"{__name__}.{name}"), "STEERS_BY_LATENCY", False))

@@ -22,6 +22,7 @@ from headrace.solver.core.program.plan import Plan, by_shares
 from headrace.solver.settings import SolverSettings
 
 START = 0.1
+STEERS_BY_LATENCY = True
 
 
 def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | Failed:  # noqa: ARG001 - a policy's signature

@@ -21,6 +21,7 @@ from headrace.solver.core.program.plan import Plan, by_shares
 from headrace.solver.settings import SolverSettings
 
 MS = 1000.0
+STEERS_BY_LATENCY = True
 
 
 def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | Failed:  # noqa: ARG001 - a policy's signature
