@@ -12,9 +12,17 @@ import pytest
 from conftest import fresh_topics
 from headrace.infra.brokers.contract import Broker
 from headrace.infra.provision import apply_topics
-from headrace.schemas.topics import TopicSettings
+from headrace.schemas.bus.transactions import Committed, Fenced
+from headrace.schemas.topics import TopicSettings, topic_table
 from headrace.schemas.weights import Snapshot
-from solver_desk import DEMAND, Desk, EarlyReader, Solver
+from headrace.solver.core.answer.last_commit import Sent
+from headrace.solver.core.tick import Tick
+from headrace.solver.pen import Pen
+from headrace.solver.ports import Writer
+from headrace.solver.publish import SnapshotWriter
+from headrace.solver.shadow import ShadowWriter
+from solver_desk import DEMAND, WAIT_S, Desk, EarlyReader, Solver, until, wall_ms
+from solver_ticks import Shares, stamp, tick_of
 
 APACHE_ALONE = pytest.mark.parametrize("broker", [pytest.param("apache", marks=pytest.mark.apache)], indirect=True)
 """For groups that change while they form: the embedded broker can lose their leader for ever."""
@@ -100,6 +108,69 @@ def test_without_election_a_second_worker_fences_the_first_which_says_so_and_end
         first.stop()
         second.stop()
     assert_one_writer_at_a_time(reader)
+
+
+def test_without_election_one_that_wakes_from_a_long_sleep_ends_and_leaves_the_pen_to_the_one_that_writes(
+    desk: Desk, reader: EarlyReader, tmp_path: Path
+) -> None:
+    first = Solver(desk, tmp_path / "first.log", ALONE, "solver.period_ms=50")
+    second = Solver(desk, tmp_path / "second.log", ALONE, "solver.period_ms=50")
+    try:
+        first.start()
+        epoch = reader.until(is_whole).commit.epoch
+        assert first.pid is not None
+        os.kill(first.pid, signal.SIGSTOP)
+        second.start()
+        taken = reader.until(lambda s: s.commit.epoch > epoch).commit.epoch
+        os.kill(first.pid, signal.SIGCONT)
+        first.until_said("fenced: another solver took the pen")
+        until(lambda: first.pid is None, WAIT_S, first.log_tail)
+        assert first.exit_status == 1
+        written = len(reader.snapshots)
+        reader.until(lambda _: len(reader.snapshots) > written + 5)
+        assert reader.snapshots[-1].commit.epoch == taken
+        assert second.pid is not None
+    finally:
+        if first.pid is not None:
+            os.kill(first.pid, signal.SIGCONT)
+        first.stop()
+        second.stop()
+    assert_one_writer_at_a_time(reader)
+
+
+@pytest.mark.parametrize("kind", [SnapshotWriter, ShadowWriter])
+def test_a_writer_that_lost_the_pen_by_a_failure_leaves_it_to_a_younger_one_that_has_written(
+    broker: Broker, topics: TopicSettings, kind: type[SnapshotWriter | ShadowWriter]
+) -> None:
+    table = topic_table(topics)
+    older, younger = kind(broker.kafka, table, wall_ms), kind(broker.kafka, table, lambda: wall_ms() + 60_000)
+    begun = write_once(older)
+    again = write_once(older, Sent(*begun))
+    assert again >= begun
+    pen = younger.take_pen(lambda: False)
+    assert isinstance(pen, Pen)
+    assert younger.write(tick_after(pen)) == Committed()
+    assert isinstance(older.take_pen(lambda: False, Sent(*again)), Fenced)
+    second = tick_of(SHARES, stamp(pen.epoch, pen.version + 2), tick_after(pen).snapshot)
+    assert younger.write(second) == Committed()
+    older.close()
+    younger.close()
+
+
+SHARES: Shares = {"A|m|default": {"e1": 1_000_000}}
+
+
+def tick_after(pen: Pen) -> Tick:
+    return tick_of(SHARES, stamp(pen.epoch, pen.version + 1))
+
+
+def write_once(writer: Writer, sent: Sent | None = None) -> tuple[int, int]:
+    """Take the pen, write one snapshot, and lose the pen as by a failure; gives the epoch and the version."""
+    pen = writer.take_pen(lambda: False, sent)
+    assert isinstance(pen, Pen)
+    assert writer.write(tick_after(pen)) == Committed()
+    writer.close()
+    return pen.epoch, pen.version + 1
 
 
 @APACHE_ALONE

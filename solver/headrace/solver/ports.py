@@ -9,10 +9,12 @@ from headrace.schemas.log import Log
 from headrace.schemas.metric_table import Counts, NoCounts
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.weights import InputOffsets
+from headrace.solver.core.answer.last_commit import Sent
 from headrace.solver.core.linear import LinearSolver
 from headrace.solver.core.tick import Tick
 from headrace.solver.leadership import Leadership
-from headrace.solver.publish import NoPen, Pen, Unsound
+from headrace.solver.pen import NoPen, Pen
+from headrace.solver.publish import Unsound
 
 
 class Inputs(Protocol):
@@ -39,8 +41,8 @@ class Inputs(Protocol):
 class Writer(Protocol):
     """The weights and decisions topics: `headrace.solver.publish.SnapshotWriter`."""
 
-    def take_pen(self, stopped: Callable[[], bool]) -> Pen | NoPen:
-        """Fence older writers, then read the topic to its end."""
+    def take_pen(self, stopped: Callable[[], bool], sent: Sent | None = None) -> Pen | NoPen | Fenced:
+        """Fence older writers, then read the topic to its end; Fenced where a younger one has gone beyond `sent`."""
         ...
 
     def write(self, tick: Tick) -> Committed | Fenced | Failed | Unsound:

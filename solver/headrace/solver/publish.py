@@ -2,8 +2,9 @@
 
     take_pen():  init() fences every older writer  ─then─►  read `weights` to its end  ─►  epoch above all seen
 
-Reading after fencing is what makes the epoch new: nobody can write behind it any more. A snapshot is one transaction:
-changed routes, tombstones, the decision record, and `!commit` last, which is what makes the rest visible to a reader.
+Reading after fencing is what makes the epoch new: nobody can write behind it any more. A writer that lost the pen by a
+failure reads before it as well: it may be an older one by now (`pen`). A snapshot is one transaction: changed routes,
+tombstones, the decision record, and `!commit` last, which is what makes the rest visible to a reader.
 The same goes to `snapshots`, which forgets nothing for as long as history is kept; at a keyframe, with every route.
 Before it is sent, it is rehearsed: the writer folds it as a reader would, and what a reader would refuse stays here.
 
@@ -26,33 +27,16 @@ from headrace.schemas.codec import encode
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import DECISIONS, SNAPSHOTS, WEIGHTS, Topic
-from headrace.schemas.weights import Snapshot
+from headrace.solver.core.answer.last_commit import Sent
 from headrace.solver.core.answer.own_records import OwnRecords
-from headrace.solver.core.answer.weights_history import WeightsHistory
 from headrace.solver.core.tick import Tick
+from headrace.solver.pen import NoPen, Pen, look_for_younger, read_history
 from headrace.solver.reach import cleanup_policy
 from headrace.solver.snapshot_log import logged
 
 INIT_TIMEOUT_S = 5.0
-READ_SLICE_S = 0.2
 MAX_TAIL_POLLS = 20
 """Bound on the polls of one look at the topic."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pen:
-    """The right to write: which epoch, after which version, and the last good snapshot of the writers before."""
-
-    epoch: int
-    version: int
-    previous: Snapshot | None
-
-
-@dataclass(frozen=True, slots=True)
-class NoPen:
-    """The pen could not be taken now; try again."""
-
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +44,6 @@ class Unsound:
     """Readers would refuse this; nothing of it was sent."""
 
     problems: tuple[str, ...]
-
-
-def read_history(reader: CompactedReader, stopped: Callable[[], bool]) -> WeightsHistory | NoPen:
-    """Read the weights topic to its end."""
-    history = WeightsHistory()
-    while not reader.caught_up:
-        if stopped():
-            return NoPen("stopped while reading the weights topic")
-        for record in reader.poll(READ_SLICE_S):
-            history.offer(record)
-    return history
 
 
 class SnapshotWriter:
@@ -98,14 +71,24 @@ class SnapshotWriter:
         self._own = OwnRecords()
         self._stray: str | None = None
 
-    def take_pen(self, stopped: Callable[[], bool]) -> Pen | NoPen:
+    def take_pen(self, stopped: Callable[[], bool], sent: Sent | None = None) -> Pen | NoPen | Fenced:
         """Fence older writers, then read the topic to its end.
+
+        Args:
+            stopped: whether to give up.
+            sent: how far this worker had come when it lost the pen by a failure. Where the topic has gone on beyond
+                that, a younger writer has the pen and keeps it. None where this worker has just been made leader.
 
         Raises:
             HeadraceError: the weights topic has more than one partition, so that a snapshot would have no order; or it
                 is not compacted, so that it would forget the routes that stay as they are.
         """
         self._stop_tail()
+        if sent is not None:
+            reader = CompactedReader(self._kafka, [self._weights], on_error=self._on_error)
+            found = look_for_younger(reader, sent, stopped)
+            if found is not None:
+                return found
         ready = self._publisher.init(INIT_TIMEOUT_S)
         if isinstance(ready, Failed):
             return NoPen(ready.reason)

@@ -3,7 +3,9 @@
     take_pen():  fence an older shadow  ─►  read `weights` to its end  ─►  begin from the live snapshot
 
 Every start is from what stood live, so that a shadow differs by its policy and by nothing that it inherited. One shadow
-a topic: whoever starts another on the same one ends this one. Each tick's decision record goes with it, as `!decision`.
+a topic: whoever starts another on the same one ends this one. Where it lost the pen by a failure it looks first for the
+other's snapshots (`pen`), from when it took the pen itself on, since this topic is long. Each tick's decision record
+goes with it, as `!decision`.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,11 +15,15 @@ from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.bus.transactions import Committed, Failed, Fenced, TransactionalPublisher
 from headrace.schemas.codec import encode
 from headrace.schemas.topics import SHADOW, WEIGHTS, Topic
+from headrace.solver.core.answer.last_commit import Sent
 from headrace.solver.core.tick import Tick
-from headrace.solver.publish import INIT_TIMEOUT_S, NoPen, Pen, read_history
+from headrace.solver.pen import NoPen, Pen, look_for_younger, read_history
+from headrace.solver.publish import INIT_TIMEOUT_S
 from headrace.solver.snapshot_log import logged
 
 DECISION_KEY = b"!decision"
+CLOCK_MARGIN_MS = 60_000
+"""By how much the clock may have been set back since the pen was taken."""
 
 
 class ShadowWriter:
@@ -35,10 +41,18 @@ class ShadowWriter:
         self._now_ms = now_ms
         self._weights, self._shadow = topics[WEIGHTS].name, topics[SHADOW].name
         self._on_error = on_error
+        self._taken_ms = 0
         self._publisher = TransactionalPublisher(kafka, f"{self._shadow}.writer", on_error=on_error)
 
-    def take_pen(self, stopped: Callable[[], bool]) -> Pen | NoPen:
-        """Fence an older shadow, then read the live weights to their end."""
+    def take_pen(self, stopped: Callable[[], bool], sent: Sent | None = None) -> Pen | NoPen | Fenced:
+        """Fence an older shadow, then read the live weights to their end; `sent` as of `SnapshotWriter`."""
+        if sent is not None:
+            begin = {self._shadow: self._taken_ms - CLOCK_MARGIN_MS}
+            reader = CompactedReader(self._kafka, [self._shadow], on_error=self._on_error, from_ms=begin)
+            found = look_for_younger(reader, sent, stopped)
+            if found is not None:
+                return found
+        taken_ms = self._now_ms()
         ready = self._publisher.init(INIT_TIMEOUT_S)
         if isinstance(ready, Failed):
             return NoPen(ready.reason)
@@ -49,6 +63,7 @@ class ShadowWriter:
             reader.close()
         if isinstance(history, NoPen):
             return history
+        self._taken_ms = taken_ms
         return Pen(history.next_epoch(self._now_ms()), history.version, history.assembler.snapshot)
 
     def stray(self) -> None:

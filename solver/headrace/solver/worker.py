@@ -3,7 +3,8 @@
     standing by ──leads──► taking the pen ──read to the end──► leading: one tick a period
          ▲                                                        │
          └──────────────── fenced, or no longer leader ◄──────────┘        a failed write, or a record by another
-                                                                           hand: the pen is taken anew
+                                                                           hand: the pen is taken anew, unless a
+                                                                           younger worker has written meanwhile
 
 No tick before every input topic has been read to its end. A period that was missed is skipped, not caught up on: the
 newest state is all that counts. Every tick commits, changed or not, since the commit is what extends the validity.
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 from headrace.schemas.bus.transactions import Committed, Failed, Fenced
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.weights import InputOffsets, Snapshot, SnapshotMode, SnapshotStatus
+from headrace.solver.core.answer.last_commit import Sent
 from headrace.solver.core.answer.refused import REFUSED
 from headrace.solver.core.decide import Decided, Waiting, decide
 from headrace.solver.core.effective import settings_text
@@ -32,8 +34,9 @@ from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.tick import Tick, TickStamp
 from headrace.solver.core.tick_line import everything_is_refused, tick_line
 from headrace.solver.metrics import count_inputs, count_standing_by, count_start, count_tick
+from headrace.solver.pen import NoPen, Pen
 from headrace.solver.ports import Ports
-from headrace.solver.publish import NoPen, Pen, Unsound
+from headrace.solver.publish import Unsound
 from headrace.solver.settings import SolverSettings
 
 if TYPE_CHECKING:
@@ -65,6 +68,7 @@ class SolverWorker:
         self._mode = mode
         self._keyframe: int | None = None
         self._pen: Pen | None = None
+        self._sent: Sent | None = None  # since this worker was made leader: who leads anew may fence anybody
         self._previous: Snapshot | None = None
         self._version = 0
         self._next_tick_ms = 0
@@ -136,11 +140,15 @@ class SolverWorker:
             )
 
     def _take_pen(self, stopped: Callable[[], bool]) -> bool:
-        pen = self._ports.writer.take_pen(stopped)
+        pen = self._ports.writer.take_pen(stopped, self._sent)
         if isinstance(pen, NoPen):
             self._say_once("the pen cannot be taken yet", reason=pen.reason)
             return False
+        if isinstance(pen, Fenced):
+            self._fenced(pen.reason)
+            return False
         self._pen, self._previous, self._version = pen, pen.previous, pen.version
+        self._sent = Sent(pen.epoch, pen.version)
         self._keyframe = None
         self._next_tick_ms, self._empty_ms = 0, self._ports.now_ms()
         self._pen_ms = self._empty_ms
@@ -200,6 +208,7 @@ class SolverWorker:
     def _publish(self, decision: Decided, took_us: int) -> None:
         tick = self._written_down(decision.tick)
         start_us = self._ports.elapsed_us()
+        self._sent = Sent(tick.snapshot.commit.epoch, tick.snapshot.commit.version)
         outcome = self._ports.writer.write(tick)
         self._publish_us = self._ports.elapsed_us() - start_us
         self._ports.counts.add("publishes_total", 1, type(outcome).__name__.upper())
@@ -253,6 +262,7 @@ class SolverWorker:
         return True
 
     def _stand_by(self) -> None:
+        self._sent = None
         if self._pen is not None:
             self._lose_pen()
             count_standing_by(self._ports.counts)

@@ -17,6 +17,7 @@ from headrace.schemas.records import Record
 from headrace.schemas.weights import InputOffsets, Snapshot, SnapshotStatus
 from headrace.solver.complaints import Complaints
 from headrace.solver.core import decide as decide_module
+from headrace.solver.core.answer.last_commit import Sent
 from headrace.solver.core.effective import settings_of
 from headrace.solver.core.inputs.state_view import StateFold
 from headrace.solver.core.linear import Failed as LpFailed
@@ -24,8 +25,9 @@ from headrace.solver.core.linear import LinearProgram, Method
 from headrace.solver.core.problem import Problem
 from headrace.solver.core.tick import Tick, TickStamp
 from headrace.solver.metrics import TABLE
+from headrace.solver.pen import NoPen, Pen
 from headrace.solver.ports import Ports
-from headrace.solver.publish import NoPen, Pen, Unsound
+from headrace.solver.publish import Unsound
 from headrace.solver.settings import SolverSettings
 from headrace.solver.worker import FencedError, SolverWorker
 from solver_inputs import TOPICS, demand_state, engine_state, network_state, profile, raw, spec
@@ -51,7 +53,8 @@ class World:
     missing: str | None = None
     stray_after: int | None = None
     queue: list[RawRecord] = field(default_factory=list)
-    pens: list[Pen | NoPen] = field(default_factory=list)
+    pens: list[Pen | NoPen | Fenced] = field(default_factory=list)
+    asked: list[Sent | None] = field(default_factory=list)
     outcomes: list[Committed | Fenced | Failed | Unsound] = field(default_factory=list)
     written: list[Tick] = field(default_factory=list)
     said: list[tuple[str, str]] = field(default_factory=list)
@@ -79,8 +82,9 @@ class World:
         return self.may_come_back
 
     # the pen
-    def take_pen(self, stopped: Callable[[], bool]) -> Pen | NoPen:
+    def take_pen(self, stopped: Callable[[], bool], sent: Sent | None = None) -> Pen | NoPen | Fenced:
         assert not stopped()
+        self.asked.append(sent)
         return self.pens.pop(0)
 
     def write(self, tick: Tick) -> Committed | Fenced | Failed | Unsound:
@@ -322,6 +326,60 @@ def test_a_fenced_worker_without_leader_election_ends() -> None:
     with pytest.raises(FencedError, match="leader_election is off"):
         worker_in(world).run(never)
     assert world.closed[-3:] == ["close"] * 3
+
+
+TIMED_OUT = Failed("commit timed out", in_doubt=True, needs_init=True)
+OVERTAKEN = Fenced("epoch 2 is the last in the topic")
+
+
+def test_a_worker_that_was_overtaken_while_its_write_timed_out_ends_and_takes_the_pen_from_nobody() -> None:
+    world = World(may_come_back=False, pens=[Pen(1, 40, None), OVERTAKEN], outcomes=[Committed(), TIMED_OUT])
+    with pytest.raises(FencedError, match="leader_election is off"):
+        worker_in(world).run(never)
+    assert world.asked == [None, Sent(1, 42)]
+    assert world.events("warning") == ["fenced: another solver took the pen"]
+
+
+def test_a_worker_that_may_have_been_overtaken_asks_so_each_time_until_it_holds_the_pen() -> None:
+    away = NoPen("the broker is away")
+    world = World(
+        pens=[Pen(1, 0, None), away, away, Pen(2, 7, None), Pen(3, 8, None)],
+        outcomes=[TIMED_OUT, Unsound(("digest",))],
+    )
+    run(worker_in(world), world, START_MS + 3_000)
+    assert world.asked == [None, Sent(1, 1), Sent(1, 1), Sent(1, 1), Sent(2, 8)]
+    assert world.written[0].snapshot.commit.epoch == 3
+
+
+def test_a_worker_that_finds_a_record_by_another_hand_asks_whether_it_was_overtaken() -> None:
+    world = World(pens=[Pen(1, 0, None), OVERTAKEN], stray_after=1)
+    run(worker_in(world), world, START_MS + 8_000)
+    assert world.asked == [None, Sent(1, len(world.written))]
+    assert world.events("warning")[-1] == "fenced: another solver took the pen"
+    assert {tick.snapshot.commit.epoch for tick in world.written} == {1}
+
+
+def test_an_overtaken_worker_stands_by_and_made_leader_anew_it_may_take_the_pen_from_anybody() -> None:
+    world = World(pens=[Pen(1, 0, None), OVERTAKEN, Pen(3, 9, None)], outcomes=[TIMED_OUT])
+    worker = worker_in(world)
+    run(worker, world, START_MS + 2_000)
+    assert world.events("info")[-1] == "standing by: another solver leads, or the group is still forming"
+    world.leading = True
+    run(worker, world, START_MS + 3_000)
+    assert world.asked == [None, Sent(1, 1), None]
+    assert {tick.snapshot.commit.epoch for tick in world.written} == {3}
+
+
+def test_a_worker_whose_write_failed_and_who_is_made_leader_anew_may_take_the_pen_from_anybody() -> None:
+    world = World(pens=[Pen(1, 0, None), NoPen("the broker is away"), Pen(3, 9, None)], outcomes=[TIMED_OUT])
+    worker = worker_in(world)
+    while len(world.asked) < 2:
+        worker.step(never)
+    world.leading = False
+    worker.step(never)
+    world.leading = True
+    run(worker, world, START_MS + 3_000)
+    assert world.asked == [None, Sent(1, 1), None]
 
 
 def test_a_write_that_failed_is_made_good_in_the_next_epoch() -> None:

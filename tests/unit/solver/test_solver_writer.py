@@ -1,17 +1,22 @@
-"""The pen without a broker: which topics it is not taken for, and when a record by another hand counts."""
+"""The pen without a broker: from whom it is not taken, for which topics, and when a record by another hand counts."""
 
 from collections.abc import Sequence
 
 import pytest
 
 from headrace.schemas.bus.settings import KafkaSettings
-from headrace.schemas.bus.transactions import Committed, Failed, Fenced, Outgoing
+from headrace.schemas.bus.transactions import Committed, Failed, Fenced, Outgoing, Ready
+from headrace.schemas.codec import encode
 from headrace.schemas.errors import HeadraceError
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.weights import InputOffsets
-from headrace.solver import publish
-from headrace.solver.publish import NoPen, Pen, SnapshotWriter
+from headrace.solver import publish, shadow
+from headrace.solver.core.answer.last_commit import Sent
+from headrace.solver.pen import NoPen, Pen
+from headrace.solver.ports import Writer
+from headrace.solver.publish import SnapshotWriter
 from headrace.solver.reach import cleanup_policy, missing
+from headrace.solver.shadow import ShadowWriter
 from solver_inputs import TOPICS
 from solver_ticks import stamp, tick_of
 
@@ -20,7 +25,7 @@ TICK = tick_of({"A|m|default": {"e1": 1_000_000}}, stamp(5, 1))
 
 
 class Topic:
-    """The weights topic in memory: transactions append, the one reader hands out what is new."""
+    """The weights topic in memory, or that of shadows: transactions append, the one reader hands out what is new."""
 
     def __init__(self) -> None:
         self.log: list[RawRecord] = []
@@ -28,17 +33,22 @@ class Topic:
         self.outcome: Committed | Fenced | Failed = Committed()
         self.partitions = 1
         self.policy: str | None = "compact"
+        self.taken = 0
+        self.away = False
 
-    caught_up = True
+    @property
+    def caught_up(self) -> bool:
+        return self.read == len(self.log) and not self.away
 
-    def init(self, timeout_s: float) -> Committed:
+    def init(self, timeout_s: float) -> Ready:
         assert timeout_s > 0
-        return Committed()
+        self.taken += 1
+        return Ready()
 
     def publish_all(self, records: Sequence[Outgoing]) -> Committed | Fenced | Failed:
         if isinstance(self.outcome, Committed):
             for topic, key, value in records:
-                if topic == TOPICS["weights"].name:
+                if topic in (TOPICS["weights"].name, TOPICS["shadow"].name):
                     self.append(key, value)
         return self.outcome
 
@@ -47,6 +57,8 @@ class Topic:
 
     def poll(self, timeout_s: float) -> list[RawRecord]:
         assert timeout_s >= 0
+        if self.away:
+            return []
         new, self.read = self.log[self.read :], len(self.log)
         return new
 
@@ -60,8 +72,9 @@ class Topic:
 @pytest.fixture
 def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
     made = Topic()
-    monkeypatch.setattr(publish, "TransactionalPublisher", lambda *_, **__: made)
-    monkeypatch.setattr(publish, "CompactedReader", lambda *_, **__: made)
+    for module in (publish, shadow):
+        monkeypatch.setattr(module, "TransactionalPublisher", lambda *_, **__: made)
+        monkeypatch.setattr(module, "CompactedReader", lambda *_, **__: made)
     monkeypatch.setattr(publish, "cleanup_policy", lambda *_: made.policy)
     return made
 
@@ -70,8 +83,18 @@ def writer() -> SnapshotWriter:
     return SnapshotWriter(NOBODY, TOPICS, lambda: 5_000)
 
 
-def take(made: SnapshotWriter) -> Pen | NoPen:
-    return made.take_pen(lambda: False)
+def take(made: Writer, sent: Sent | None = None) -> Pen | NoPen | Fenced:
+    return made.take_pen(lambda: False, sent)
+
+
+@pytest.fixture(params=["weights", "shadow"])
+def either(request: pytest.FixtureRequest, topic: Topic) -> Writer:
+    """Each kind of writer, which has taken the pen and written version 1 of epoch 5."""
+    made = writer() if request.param == "weights" else ShadowWriter(NOBODY, TOPICS, lambda: 5_000)
+    take(made)
+    made.write(TICK)
+    assert topic.taken == 1
+    return made
 
 
 def test_what_it_writes_itself_is_no_stray(topic: Topic) -> None:
@@ -103,6 +126,41 @@ def test_the_records_of_a_younger_writer_are_no_strays(topic: Topic) -> None:
     topic.outcome = Fenced("by a younger one")
     made.write(tick_of({"A|m|default": {"e1": 1_000_000}}, stamp(5, 2), TICK.snapshot))
     assert made.stray() is None
+
+
+def test_a_writer_that_failed_does_not_take_the_pen_back_from_a_younger_one(topic: Topic, either: Writer) -> None:
+    topic.outcome = Failed("commit timed out", in_doubt=True, needs_init=True)
+    either.write(TICK)
+    topic.append(b"!commit", encode(tick_of({}, stamp(6, 2)).snapshot.commit))
+    for _ in range(2):
+        assert take(either, Sent(5, 2)) == Fenced(
+            "epoch 6, version 2 is the last in the topic; this solver came to epoch 5, version 2"
+        )
+    assert topic.taken == 1
+
+
+def test_a_writer_that_failed_takes_the_pen_anew_where_its_own_snapshot_is_the_last(
+    topic: Topic, either: Writer
+) -> None:
+    topic.append(b"!commit", encode(tick_of({}, stamp(5, 2)).snapshot.commit))  # its own: the answer was lost
+    assert isinstance(take(either, Sent(5, 2)), Pen)
+    assert topic.taken == 2
+
+
+def test_a_writer_that_cannot_read_whether_it_was_overtaken_takes_the_pen_from_nobody(
+    topic: Topic, either: Writer
+) -> None:
+    topic.away = True
+    assert take(either, Sent(5, 2)) == NoPen("it cannot be read whether a younger solver has written")
+    stopping = either.take_pen(lambda: True, Sent(5, 2))
+    assert stopping == NoPen("stopped while looking for a younger solver's snapshots")
+    assert topic.taken == 1
+
+
+def test_a_writer_that_was_made_leader_takes_the_pen_from_anybody(topic: Topic, either: Writer) -> None:
+    topic.append(b"!commit", encode(tick_of({}, stamp(6, 2)).snapshot.commit))
+    assert isinstance(take(either), Pen)
+    assert topic.taken == 2
 
 
 @pytest.mark.parametrize("policy", ["delete", "compact,delete"])

@@ -3,7 +3,8 @@
     new ── init() ──► ready ── publish_all() ──► Committed | Failed (stays ready, or needs init() again) | Fenced
 
 The transactional id is the pen: init() takes it from whoever held it, and the older writer's next commit comes back as
-Fenced. Only the leader may call init(), or two writers would fence each other for ever.
+Fenced. Only the leader may call init(), or two writers would fence each other for ever. And where it lost
+the pen by a failure, it must first see that nobody has replaced it: a commit that met a younger writer may time out.
 
 Failure mode: a commit whose answer was lost may or may not have happened (`Failed.in_doubt`); the caller reads the
 topic again before it decides. An open transaction of a killed writer holds back readers until the next init(), or until
