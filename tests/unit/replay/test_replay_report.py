@@ -99,13 +99,18 @@ def test_differences_are_told_with_the_reasons_of_both() -> None:
 
 def test_tables_and_csv_say_what_the_document_says(tmp_path: Path) -> None:
     write_report(told(), tmp_path)
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "comparison.csv").read_text())))
-    mean = next(r for r in rows if r["variant"] == "lp" and r["number"] == "mean_ms")
+    written = list(csv.DictReader(io.StringIO((tmp_path / "comparison.csv").read_text())))
+    mean = next(r for r in written if r["variant"] == "lp" and r["number"] == "mean_ms")
     lp = next(v for v in told()["variants"] if v["name"] == "lp")
     assert float(mean["value"]) == lp["numbers"]["mean_ms"]["value"]
     series = list(csv.DictReader(io.StringIO((tmp_path / "series.csv").read_text())))
     assert len(series) == sum(len(v["series"]["at_ms"]) for v in told()["variants"])
-    assert [line.split()[0] for line in table_lines(told())][-2:] == ["lp", "near"]
+    heading, _, *rows = table_lines(told())
+    assert "+ better, - worse than" in heading
+    assert [line.split()[0] for line in rows[2::2]] == ["lp", "near"]
+    mean = lp["numbers"]["mean_ms"]
+    assert rows[2].split()[1].rstrip("+-") == f"{mean['value']:,.0f}"
+    assert rows[3].split()[0] == f"{mean['low']:,.0f}..{mean['high']:,.0f}"
 
 
 def test_a_mean_stands_beside_what_is_unserved_in_every_world(tmp_path: Path) -> None:

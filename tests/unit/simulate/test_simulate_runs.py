@@ -19,11 +19,12 @@ from headrace.infra.simulate.trace_arrivals import with_trace
 from headrace.infra.traces import read_trace
 from headrace.replay.core.played import PlayedTick
 from headrace.replay.core.variant import parse_variants
+from headrace.replay.score.latency_mass import mass_of
 from headrace.replay.score.length_spread import equal_lengths
 from headrace.replay.score.movement import moved_per_minute
 from headrace.replay.score.off_policy import OffPolicyEstimate
 from headrace.replay.score.settings import ScoreSettings
-from headrace.replay.score.sums import moved_percent_a_minute
+from headrace.replay.score.sums import Of, moved_percent_a_minute
 from headrace.replay.score.variant import VariantScorer
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
@@ -63,6 +64,15 @@ def test_the_command_writes_a_report_of_every_policy_and_prints_the_table(tmp_pa
     assert written["variants"][1]["numbers"]["mean_ms"]["value"] > 0.0
     assert "faults of faults.txt" in written["source"]
     assert "report:" in result.output
+    assert written["variants"][0]["met"]["requests"] > 0
+    assert written["verdict"][0].count("simulated users") >= 1
+    assert "recorded" not in result.output
+    assert "recorded" not in " ".join((*written["verdict"], written["calibration"]["sentence"], *written["notes"]))
+    heading, columns, first, *_ = (line for line in result.stdout.splitlines() if line)
+    assert heading.startswith("latencies, failed and shed as simulated users met them")
+    assert columns.split()[:9] == ["variant", "mean", "ms", "p95", "ms", "p99", "ms", "failed", "%"]
+    assert first.split()[0] == "old"
+    assert first.split()[1] == f"{written['variants'][0]['numbers']['met_mean_ms']['value']:,.0f}"
 
 
 def test_a_run_that_is_interrupted_gives_what_it_has() -> None:
@@ -86,7 +96,8 @@ def test_the_same_seed_gives_the_same_score() -> None:
     settings = LoopSettings(solver=SolverSettings(period_ms=1000), delay_s=0.5)
     runs = [simulate("lp", plan, settings, Glop(1), lambda _: False) for _ in range(2)]
     assert runs[0].score.sums.tolist() == runs[1].score.sums.tolist()
-    assert runs[0].waited == runs[1].waited
+    met = [run.score.met.mass.tolist() for run in runs if run.score.met is not None]
+    assert met[0] == met[1]
 
 
 def test_requests_of_one_session_are_one_draw_of_an_estimate() -> None:
@@ -101,6 +112,25 @@ def test_requests_of_one_session_are_one_draw_of_an_estimate() -> None:
     assert isinstance(found, OffPolicyEstimate)
     assert found.choices == len(run.choices)
     assert found.effective <= len(sessions)
+
+
+def test_users_are_counted_by_what_became_of_them_and_when_they_sent() -> None:
+    observer = Observer("m", 10.0, lambda at_s: round(1000 * at_s))
+    endings = [
+        (9.9, Ended(Kind.ANSWERED, "OK", "e", 9.0, 0.1, 1)),  # sent before scoring begins
+        (10.0, Ended(Kind.ANSWERED, "OK", "e", 0.5, 0.1, 1)),
+        (10.5, Ended(Kind.ANSWERED, "OK", "e", 1.5, 0.1, 2)),
+        (12.0, Ended(Kind.REFUSED, "SHED", None, None, None, 0)),
+        (12.0, Ended(Kind.REFUSED, "QUEUE_FULL", "e", None, None, 2)),
+        (12.5, Ended(Kind.FAILED, "BROKEN_OFF", "e", None, None, 1)),
+    ]
+    for number, (sent_s, ended) in enumerate(endings):
+        observer.end(Request(number, "c", sent_s, b"s%d" % number, 1, 1), ended)
+    met = observer.met
+    kinds = (Of.OFFERED, Of.SERVED, Of.SHED, Of.REFUSED, Of.ENGINE)
+    assert [float(met.sums[kind]) for kind in kinds] == [5.0, 2.0, 1.0, 2.0, 2.0]
+    assert [(at_ms, float(each.sums[Of.OFFERED])) for at_ms, each in met.bins] == [(10_000, 2.0), (12_000, 3.0)]
+    assert met.mass.tolist() == mass_of(np.array([0.5, 1.5]), np.ones(2)).tolist()
 
 
 def test_an_estimate_takes_the_data_planes_propensity_and_leaves_out_what_was_not_drawn() -> None:

@@ -27,17 +27,15 @@ def compared(runs: Mapping[str, SimulatedRun], variants: Sequence[Variant], rule
 
 def report_of(
     comparison: Comparison,
-    runs: Mapping[str, SimulatedRun],
     variants: Sequence[Variant],
     lp: LinearSolver,
     origin: Origin,
 ) -> dict[str, Any]:
-    """Give the report's document, with what the simulated users really waited among its notes."""
+    """Give the report's document."""
     deciders = {variant.name: decider(variant.settings, lp) for variant in variants}
     scores = [each.score for each in comparison.variants]
     differences = largest_differences(scores[0], scores[1:], deciders)
-    notes = (*origin.notes, *(_got(name, run) for name, run in runs.items()))
-    return document(comparison, replace(origin, notes=notes), differences)
+    return document(comparison, origin, differences)
 
 
 def _estimate(reference: SimulatedRun, run: SimulatedRun, rules: ScoreSettings) -> Any:  # noqa: ANN401 - one of two
@@ -45,13 +43,3 @@ def _estimate(reference: SimulatedRun, run: SimulatedRun, rules: ScoreSettings) 
         return run.weights.at((at_ms - START_MS) / 1000.0, route)
 
     return off_policy(reference.choices, weights_at, rules)
-
-
-def _got(name: str, run: SimulatedRun) -> str:
-    waited = run.waited.latency
-    if waited.mean_ms is None:
-        return f"Nobody was answered under {name}."
-    return (
-        f"Users of the simulated fleet under {name} waited {waited.mean_ms:,.0f} ms in the mean, "
-        f"{waited.p95_ms:,.0f} ms at p95; {run.waited.unserved_percent:.2f} % went unserved."
-    )

@@ -8,20 +8,23 @@ is for: days of a trace in minutes, with the policies' own dynamics and the dela
 """
 
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 
 from headrace.infra.fleet.closed_loop import LoopSettings
-from headrace.infra.fleet.outcomes import LatencySummary
 from headrace.infra.simulate.flow_demand import FlowDemand
 from headrace.infra.simulate.flow_fleet import CLASS, FlowFleet, Step, believed
-from headrace.infra.simulate.observer import Waited, WeightsHistory
+from headrace.infra.simulate.observer import WeightsHistory
 from headrace.infra.simulate.run import START_MS, Advance, Plan, SimulatedRun
 from headrace.replay.core.played import PlayedTick
 from headrace.replay.core.told import NOTHING_TOLD, Arrived, Told
-from headrace.replay.score.latency_mass import Floats, mass_of, no_mass, quantile_s
-from headrace.replay.score.measured import NOTHING_MEASURED, MeasuredFleet, Shown
+from headrace.replay.score.latency_mass import Floats, mass_of
+from headrace.replay.score.measured import NOTHING_MEASURED, MeasuredFleet
+from headrace.replay.score.sums import Of, no_sums
+from headrace.replay.score.users_met import UsersMetFold
 from headrace.replay.score.variant import VariantScorer
+from headrace.replay.score.world import Happened
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.weights import Reason, Snapshot
 from headrace.solver.core.decide import Decided, decide
@@ -43,7 +46,7 @@ def simulate_flows(
     measured = MeasuredFleet(NOTHING_MEASURED.fleet, {}, plan.spread, {})
     scorer = VariantScorer(name, plan.score, measured)
     signals = _Signals(fleet, settings)
-    shown = _Shown(np.array(plan.spread.factors))
+    factors, met = np.array(plan.spread.factors), UsersMetFold(START_MS, plan.score)
     previous: Snapshot | None = None
     told = NOTHING_TOLD
     untold_s, steps = 0.0, int(plan.seconds / demand.step_s)
@@ -61,14 +64,26 @@ def simulate_flows(
         signals.add(step)
         told = _told(plan, step, now_ms, now_ms + round(1000 * demand.step_s))
         if happened is not None:
-            shown.add(happened.served, happened.fixed_s, happened.decode_s, step)
+            met.flow(now_ms, *_met(happened, factors, demand.step_s))
         done, untold_s = k + 1, untold_s + demand.step_s
         if untold_s >= TELL_EVERY_S or k == steps - 1:
             stop, untold_s = advance(untold_s), 0.0
             if stop:
                 break
-    found = MeasuredFleet(shown.fleet(), {}, plan.spread, {plan.scenario.model: tokens})
-    return SimulatedRun(scorer.finish(), found, (), WeightsHistory([]), shown.waited(), done * demand.step_s)
+    # Engines that follow their profiles exactly are no test of profiles: nothing of them is told as measured.
+    found = MeasuredFleet(NOTHING_MEASURED.fleet, {}, plan.spread, {plan.scenario.model: tokens})
+    score = replace(scorer.finish(), met=met.finish())
+    return SimulatedRun(score, found, (), WeightsHistory([]), done * demand.step_s)
+
+
+def _met(happened: Happened, factors: Floats, seconds: float) -> tuple[Floats, Floats]:
+    """Give what users met in a step, as sums and by latency."""
+    sums, served = no_sums(), happened.served * seconds
+    sums[Of.OFFERED], sums[Of.SERVED] = happened.first.sum() * seconds, served.sum()
+    sums[Of.SHED], sums[Of.REFUSED] = happened.shed.sum() * seconds, happened.refused.sum() * seconds
+    sums[Of.ENGINE] = served @ (happened.fixed_s + happened.decode_s)
+    times = happened.fixed_s[:, None] + happened.decode_s[:, None] * factors[None, :]
+    return sums, mass_of(times, np.repeat(served[:, None] / len(factors), len(factors), 1))
 
 
 def _told(plan: Plan, step: Step, from_ms: int, to_ms: int) -> Told:
@@ -148,40 +163,3 @@ class _Signals:
         recent = float(heard[-1].served[i])
         through = Throughput(spoke_ms, inside - waiting, waiting, recent, rate, self._window_s)
         return believed(plain, measured=measured, throughput=through)
-
-
-class _Shown:
-    """What users of the simulated fleet got, and what its engines showed."""
-
-    def __init__(self, factors: Floats) -> None:
-        self._factors = factors
-        self._mass = no_mass()
-        self._count = self._total_s = self._unserved = self._offered = 0.0
-
-    def add(
-        self,
-        served: Floats,
-        fixed_s: Floats,
-        decode_s: Floats,
-        step: Step,
-    ) -> None:
-        """Add a step."""
-        self._offered += float(step.demand.sum())
-        self._count += float(served.sum())
-        self._total_s += float(served @ (fixed_s + decode_s))
-        times = fixed_s[:, None] + decode_s[:, None] * self._factors[None, :]
-        spread = np.repeat(served[:, None] / len(self._factors), len(self._factors), 1)
-        self._mass += mass_of(times, spread)
-
-    def fleet(self) -> Shown:
-        """Give nothing: engines that follow their profiles exactly are no test of profiles."""
-        return Shown(0, None, None)
-
-    def waited(self) -> Waited:
-        """Give what users waited."""
-        if self._count <= 0.0:
-            return Waited(LatencySummary(0, None, None, None, None), 100.0)
-        p50, p95, p99 = (1000.0 * (quantile_s(self._mass, q) or 0.0) for q in (0.5, 0.95, 0.99))
-        mean = 1000.0 * self._total_s / self._count
-        unserved = 100.0 * max(0.0, 1.0 - self._count / self._offered) if self._offered > 0.0 else 0.0
-        return Waited(LatencySummary(round(self._count), mean, p50, p95, p99), unserved)

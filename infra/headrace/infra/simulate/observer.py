@@ -1,22 +1,21 @@
-"""What a simulated run shows of single requests: sessions that met their engine again, choices, and what users waited.
+"""What a simulated run shows of single requests: sessions that met their engine again, choices, and what users met.
 
 Everything is counted from the instant at which scoring begins. Choices are thinned evenly once there are too many, so
 memory does not grow with the run.
 """
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import xxhash
 
 from headrace.dataplane.decision import Decision
 from headrace.infra.fleet.gateway import REQUEST_CLASS
-from headrace.infra.fleet.outcomes import LatencySummary, summarise
 from headrace.infra.fleet.request import Ended, Kind, Request
 from headrace.replay.score.off_policy import LoggedChoice
+from headrace.replay.score.settings import ScoreSettings
 from headrace.replay.score.single_requests import NOT_DRAWN
+from headrace.replay.score.users_met import UsersMet, UsersMetFold
 from headrace.replay.score.variant_score import SessionHits
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.weights import PPM, Snapshot
@@ -25,14 +24,6 @@ MAX_CHOICES = 40_000
 MAX_SESSIONS = 500_000
 
 Dated = Sequence[tuple[float, Snapshot]]
-
-
-@dataclass(frozen=True, slots=True)
-class Waited:
-    """What users of the simulated fleet really got."""
-
-    latency: LatencySummary
-    unserved_percent: float
 
 
 class WeightsHistory:
@@ -54,14 +45,15 @@ class WeightsHistory:
 class Observer:
     """Listens to a simulation."""
 
-    def __init__(self, model: str, begins_s: float, now_ms: Callable[[float], int]) -> None:
+    def __init__(
+        self, model: str, begins_s: float, now_ms: Callable[[float], int], rules: ScoreSettings | None = None
+    ) -> None:
         self._model = model
         self._begins_s = begins_s
         self._now_ms = now_ms
         self._engine_of: dict[bytes, str] = {}
         self._returning = self._hits = 0
-        self._latency_ms: Counter[int] = Counter()
-        self._ended = self._unserved = 0
+        self._met = UsersMetFold(now_ms(begins_s), rules or ScoreSettings())
         self._choices: list[LoggedChoice] = []
         self._every = 1
         self._seen = 0
@@ -70,11 +62,11 @@ class Observer:
         """Take a request's end; a `Listener`."""
         if request.arrived_s < self._begins_s:
             return
-        self._ended += 1
+        sent_ms = self._now_ms(request.arrived_s)
         if ended.kind is not Kind.ANSWERED or ended.engine_id is None or ended.latency_s is None:
-            self._unserved += 1
+            (self._met.fail if ended.attempts else self._met.shed)(sent_ms)
             return
-        self._latency_ms[round(1000 * ended.latency_s)] += 1
+        self._met.answer(sent_ms, ended.latency_s)
         before = self._engine_of.pop(request.session, None)
         if before is not None:
             self._returning += 1
@@ -99,10 +91,9 @@ class Observer:
         return tuple(self._choices)
 
     @property
-    def waited(self) -> Waited:
-        """What users got."""
-        share = 100.0 * self._unserved / self._ended if self._ended else 0.0
-        return Waited(summarise(self._latency_ms), share)
+    def met(self) -> UsersMet:
+        """What users met."""
+        return self._met.finish()
 
     def _choose(self, request: Request, decision: Decision, engine_id: str, latency_s: float) -> None:
         if decision.propensity is None or decision.reason in NOT_DRAWN:

@@ -11,7 +11,7 @@ import numpy as np
 from headrace.infra.fleet.closed_loop import ClosedLoop, LoopSettings
 from headrace.infra.fleet.scenario import Scenario
 from headrace.infra.fleet.script import Timed
-from headrace.infra.simulate.observer import Observer, Waited, WeightsHistory
+from headrace.infra.simulate.observer import Observer, WeightsHistory
 from headrace.replay.core.played import PlayedTick
 from headrace.replay.core.told import Teller, pooled
 from headrace.replay.score.length_spread import LengthSpread
@@ -59,13 +59,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedRun:
-    """One policy's run; `seconds` is how far it came."""
+    """One policy's run; `seconds` is how far it came, and `score.met` what its users met."""
 
     score: VariantScore
     measured: MeasuredFleet
     choices: Sequence[LoggedChoice]
     weights: WeightsHistory
-    waited: Waited
     seconds: float
 
 
@@ -78,7 +77,7 @@ def simulate(name: str, plan: Plan, settings: LoopSettings, lp: LinearSolver, ad
     loop = ClosedLoop(plan.scenario, settings, lp, START_MS, np.random.default_rng(plan.seed))
     loop.warm_up(limit_s=60.0 + 2.0 * settings.delay_s)
     begins_s = loop.simulation.timeline.now_s + SETTLE_S + settings.delay_s
-    observer = Observer(plan.scenario.model, begins_s, lambda at_s: START_MS + round(1000 * (at_s - begins_s)))
+    observer = Observer(plan.scenario.model, begins_s, lambda at_s: START_MS + round(1000 * at_s), plan.score)
     loop.simulation.listeners.append(observer.end)
     for timed in plan.faults:
         loop.simulation.schedule(timed, begins_s)
@@ -94,10 +93,10 @@ def simulate(name: str, plan: Plan, settings: LoopSettings, lp: LinearSolver, ad
         done_s += step
         if advance(step):
             break
-    score = replace(recorder.scorer.finish(), sessions=observer.sessions)
+    score = replace(recorder.scorer.finish(), sessions=observer.sessions, met=observer.met)
     measured = replace(recorder.measured.finish(), spread=plan.spread, output_tokens=tokens)
-    weights = WeightsHistory([(at_s - begins_s, snapshot) for at_s, snapshot in loop.snapshots])
-    return SimulatedRun(score, measured, observer.choices, weights, observer.waited, done_s)
+    weights = WeightsHistory(loop.snapshots)
+    return SimulatedRun(score, measured, observer.choices, weights, done_s)
 
 
 class _Recorder:

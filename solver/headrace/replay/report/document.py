@@ -96,6 +96,7 @@ def _variant(compared: Compared, comparison: Comparison, shown: Sequence[str]) -
             },
             "off_policy": _off_policy(compared, comparison),
             "sessions": None if score.sessions is None else asdict(score.sessions),
+            "met": _met(score),
             "slow_engines": score.slow,
             "groups": {
                 kind: [_group(name, group) for name, group in groups.items()] for kind, groups in score.groups.items()
@@ -137,6 +138,21 @@ def _off_policy(compared: Compared, comparison: Comparison) -> Json | None:
         "difference_low_ms": against.interval.low,
         "difference_high_ms": against.interval.high,
         "contradicts": against.contradiction is not None,
+    }
+
+
+def _met(score: VariantScore) -> Json | None:
+    """Give what simulated users met, over time and by latency; its numbers are among the others."""
+    met = score.met
+    if met is None:
+        return None
+    return {
+        "requests": float(met.sums[Of.OFFERED]),
+        "bin_s": met.bin_ms / 1000.0,
+        "at_ms": [at_ms for at_ms, _ in met.bins],
+        "mean_ms": [_ms(end_to_end_s(each.sums)) for _, each in met.bins],
+        "unserved_percent": [unserved_percent(each.sums) for _, each in met.bins],
+        "ecdf": [list(point) for point in ecdf(met.mass)],
     }
 
 
@@ -214,8 +230,9 @@ def _cannot_tell(comparison: Comparison, origin: Origin) -> Iterable[str]:
     )
     yield f"Lengths of answers: {comparison.spread}. They spread alike for all variants."
     if any(c.score.sessions is None for c in variants):
+        has = "Flows have" if origin.closed_loop else "History has"
         yield (
-            "History has no sessions: lost KV caches are estimated from how much traffic was moved, with a turn every "
+            f"{has} no sessions: lost KV caches are estimated from how much traffic was moved, with a turn every "
             f"{rules.turn_s:g} s."
         )
     elif not origin.closed_loop:
@@ -233,7 +250,8 @@ def _cannot_tell(comparison: Comparison, origin: Origin) -> Iterable[str]:
     )
     slow = sorted({engine for c in variants for engine in c.score.slow})
     if slow:
-        yield f"Engines that history shows as slow are scored as slow: {', '.join(slow[:8])}."
+        shown = "were seen to be" if origin.closed_loop else "history shows as"
+        yield f"Engines that {shown} slow are scored as slow: {', '.join(slow[:8])}."
     missing = max(float(c.score.sums[Of.MISSING]) for c in variants)
     if missing > 0.0:
         yield f"{missing:,.0f} s of the range hold no tick, and are not scored."

@@ -40,8 +40,10 @@
   const line = (name) => ({ color: colour(order, name), width: name === report.recorded ? 3 : 1.8,
     dash: dashes[Math.floor(order.indexOf(name) / palette.length) % dashes.length] });
 
-  const together = (id, title, of) => draw(id, variants.map((v) => ({
-    type: "scatter", mode: "lines", name: v.name, x: times(v.series), y: of(v), line: line(v.name), connectgaps: false,
+  // Of a simulation what its users met is drawn; of history, and of an older document, what is scored.
+  const seen = (v) => v.met || { ...v.series, ecdf: v.ecdf };
+  const together = (id, title, of, from = (v) => v.series) => draw(id, variants.map((v) => ({
+    type: "scatter", mode: "lines", name: v.name, x: times(from(v)), y: of(v), line: line(v.name), connectgaps: false,
   })), { xaxis: { title: { text: timeTitle } }, yaxis: { title: { text: title }, rangemode: "tozero" } });
 
   const cumulative = (values) => { let sum = 0; return values.map((value) => (sum += value)); };
@@ -59,13 +61,13 @@
   };
 
   const overview = () => {
-    together("latency", "mean end to end, ms", (v) => v.series.mean_ms);
+    together("latency", "mean end to end, ms", (v) => seen(v).mean_ms, seen);
     together("moved", "traffic moved so far, % of all", (v) => cumulative(v.series.moved_percent));
-    together("unserved", "shed or refused, %", (v) => v.series.unserved_percent);
-    draw("ecdf", variants.filter((v) => v.ecdf.length).map((v) => ({
+    together("unserved", "shed or refused, %", (v) => seen(v).unserved_percent, seen);
+    draw("ecdf", variants.filter((v) => seen(v).ecdf.length).map((v) => ({
       type: "scatter", mode: "lines", name: v.name, line: { ...line(v.name), shape: "hv" },
-      x: v.ecdf.map((point) => 1000 * point[0]), y: v.ecdf.map((point) => point[1]),
-    })), { hovermode: "closest", xaxis: { ...decades(variants.flatMap((v) => v.ecdf.map((point) => 1000 * point[0]))),
+      x: seen(v).ecdf.map((point) => 1000 * point[0]), y: seen(v).ecdf.map((point) => point[1]),
+    })), { hovermode: "closest", xaxis: { ...decades(variants.flatMap((v) => seen(v).ecdf.map((point) => 1000 * point[0]))),
       title: { text: "end to end, ms" } },
       yaxis: { title: { text: "share of requests at or below" }, range: [0, 1.02] } });
   };

@@ -66,14 +66,20 @@ def _overview(document: Mapping[str, Any]) -> str:
         f"<h2>Variants</h2>{variants_table(document)}"
         "<details><summary>Every number</summary>" + all_numbers_table(document) + "</details>"
         "<h2>Over time</h2><div class=pair>"
-        + _figure("latency", "What a request is expected to take, network and engine.")
+        + _figure("latency", _latency_caption(document))
         + _figure(
             "moved", "Each step is traffic sent elsewhere by a change of weights. A steep line is an oscillation."
         )
         + _figure("ecdf", "Requests by end-to-end latency.")
-        + _figure("unserved", "Requests shed by the weights or refused by a full or dead engine.")
+        + _figure("unserved", "Requests shed by the weights, or refused by full or dead engines.")
         + "</div>"
     )
+
+
+def _latency_caption(document: Mapping[str, Any]) -> str:
+    if document["closed_loop"]:
+        return "What simulated users waited, by when they sent."
+    return "What a request is expected to take, network and engine."
 
 
 def _pair(document: Mapping[str, Any]) -> str:
@@ -99,7 +105,8 @@ def _pair(document: Mapping[str, Any]) -> str:
         if routes or what != "weights"
         for side in sides
     )
-    title = "Beside the recorded policy" if others else "In detail"
+    beside = esc(document["recorded"]) if document["closed_loop"] else "the recorded policy"
+    title = f"Beside {beside}" if others else "In detail"
     columns = " style='grid-template-columns:1fr'" if not others else ""
     return f"<h2>{title}</h2><div class=choose>{choose}</div><div class=pair{columns}>{figures}</div>"
 

@@ -23,15 +23,32 @@ COLUMNS = (
     "fairness",
 )
 """Numbers that the first table shows; the second one shows all of them, turned round."""
+MET_COLUMNS = (
+    "met_mean_ms",
+    "met_p50_ms",
+    "met_p95_ms",
+    "met_p99_ms",
+    "met_failed_percent",
+    "met_shed_percent",
+    "moved_percent_a_minute",
+    "reversals_a_minute",
+    "cold_percent",
+    "mean_ms",
+    "overload_s",
+    "imbalance",
+    "fairness",
+)
+"""The same of a simulation."""
 
 
 def variants_table(document: Document) -> str:
     """Give the table of variants against the recorded one, with intervals."""
     variants: Sequence[Mapping[str, Any]] = document["variants"]
     numbers = variants[0]["numbers"]
-    head = "".join(f"<th>{esc(numbers[c]['label'])}{_unit(numbers[c])}</th>" for c in COLUMNS)
+    columns = MET_COLUMNS if "met_mean_ms" in numbers else COLUMNS
+    head = "".join(f"<th>{esc(numbers[c]['label'])}{_unit(numbers[c])}</th>" for c in columns)
     rows = "".join(
-        f"<tr><td>{_name(variant, document)}</td>{''.join(_cell(variant['numbers'][c]) for c in COLUMNS)}</tr>"
+        f"<tr><td>{_name(variant, document)}</td>{''.join(_cell(variant['numbers'][c]) for c in columns)}</tr>"
         for variant in variants
     )
     return _table(_variants_caption(document), f"<th>variant</th>{head}", rows)
@@ -65,12 +82,12 @@ def trust_table(document: Document) -> str:
             f"{_beside(sensitivity['slower_ms'], sensitivity.get('slower_unserved_percent'))}"
             f"<td>{_value(numbers['unmeasured_percent']['value'])}</td><td>{within}</td>"
             f"<td>{_value(numbers['overload_s']['value'])}</td>"
-            f"<td class=words>{_off_policy(variant['off_policy'])}</td></tr>"
+            f"<td class=words>{_off_policy(variant['off_policy'], document['recorded'])}</td></tr>"
         )
     error = f"{100 * document['settings']['profile_error']:g} %"
     holds = "the same" if document["order_holds"] else "NOT the same"
     caption = (
-        "Mean end to end in ms of what is served, and below it what is not: a mean falls too where more is refused. "
+        "Scored mean in ms of what is served, and below it what is not: a mean falls too where more is refused. "
         f"The order of the means is {holds} with profiles {error} faster or slower. An engine that is sent more than "
         "it can serve runs at load 1 with a computed queue before it: the last column says for how long."
     )
@@ -83,7 +100,7 @@ def trust_table(document: Document) -> str:
 
 
 def calibration_table(document: Document) -> str:
-    """Give the score of the recorded policy against what the recorded fleet showed."""
+    """Give the score of the recorded policy, or of a simulation's first, against what its engines showed."""
     calibration = document["calibration"]
     rows = "".join(
         f"<tr><td>{esc(row['what'])}</td><td>{row['requests']:,}</td><td>{_value(row['measured_mean_ms'])}</td>"
@@ -149,7 +166,7 @@ def differences(document: Document) -> str:
             f"<dt>{esc(document['recorded'])}</dt><dd>{_sentences(each['recorded_because'])}</dd>"
             f"<dt>{esc(each['variant'])}</dt><dd>{_sentences(each['because'])}</dd></dl></div>"
         )
-    return "".join(out) or "<p>No variant differs from the recorded weights.</p>"
+    return "".join(out) or f"<p>No variant differs from {esc(document['recorded'])}.</p>"
 
 
 def esc(text: object) -> str:
@@ -164,11 +181,16 @@ def _sentences(sentences: Iterable[str]) -> str:
 def _name(variant: Mapping[str, Any], document: Document) -> str:
     marks = [
         word
-        for word, name in (("recorded", document["recorded"]), ("best", document["best"]))
+        for word, name in ((_against(document), document["recorded"]), ("best", document["best"]))
         if name == variant["name"]
     ]
     shown = [mark for mark in marks if mark != variant["name"]]
     return esc(variant["name"]) + (f" <small>{', '.join(shown)}</small>" if shown else "")
+
+
+def _against(document: Document) -> str:
+    """Give what the variant is that the others are held against."""
+    return "first" if document["closed_loop"] else "recorded"
 
 
 def _cell(number: Mapping[str, Any]) -> str:
@@ -191,7 +213,7 @@ def _between(number: Mapping[str, Any]) -> str:
     return f" ({_signed(number['difference_low'])} to {_signed(number['difference_high'])})"
 
 
-def _off_policy(found: Mapping[str, Any] | None) -> str:
+def _off_policy(found: Mapping[str, Any] | None, recorded: str) -> str:
     if found is None:
         return "no propensities"
     if found["outcome"] == "REFUSED":
@@ -201,7 +223,7 @@ def _off_policy(found: Mapping[str, Any] | None) -> str:
     if against is not None:
         word = "; <b class=WORSE>contradicts the profiles</b>" if found["contradicts"] else ""
         between = f"{_signed(found['difference_low_ms'])} to {_signed(found['difference_high_ms'])}"
-        beside = f"<small>against the recorded weights {_signed(against)} ({between}){word}</small>"
+        beside = f"<small>less that of {esc(recorded)} {_signed(against)} ({between}){word}</small>"
     return (
         f"SNIPS {_value(found['snips_ms'])} (error {_value(found['error_ms'])}), DR {_value(found['dr_ms'])}, "
         f"IPS {_value(found['ips_ms'])}; effective {found['effective']:,.0f} of {found['choices']:,}{beside}"

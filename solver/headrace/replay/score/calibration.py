@@ -53,7 +53,7 @@ class Calibration:
 
 
 def calibrate(score: VariantScore, measured: MeasuredFleet) -> Calibration:
-    """Hold a score of the recorded policy against what was measured."""
+    """Hold a score of the recorded policy, or of the first one of a simulation, against what its engines showed."""
     mass, sums = score.inside(*_span(score, measured))
     requests, times = sums.sum(axis=1).tolist()
     scored_p95 = quantile_s(mass, 0.95)
@@ -63,7 +63,7 @@ def calibrate(score: VariantScore, measured: MeasuredFleet) -> Calibration:
         shown, count = measured.engines.get(engine), float(sums[0, i]) if requests else 0.0
         if shown is not None and count > 0.0:
             rows.append(_row(engine, shown, float(sums[1, i]) / count, None))
-    return Calibration(*_judged(fleet), rows=tuple(rows))
+    return Calibration(*_judged(fleet, score), rows=tuple(rows))
 
 
 def _span(score: VariantScore, measured: MeasuredFleet) -> tuple[float, float]:
@@ -73,15 +73,20 @@ def _span(score: VariantScore, measured: MeasuredFleet) -> tuple[float, float]:
     return max(score.from_ms, measured.from_ms), measured.to_ms
 
 
-def _judged(row: CalibrationRow) -> tuple[Agreement, str]:
+def _judged(row: CalibrationRow, score: VariantScore) -> tuple[Agreement, str]:
+    history, policy, fleet, requests = (
+        ("history", "the recorded policy", "the recorded fleet", "recorded requests")
+        if score.met is None
+        else ("the simulation", score.name, "the simulated engines", "requests")
+    )
     if row.requests < FEWEST or row.mean_off is None or row.p95_off is None:
-        few = f"history holds {row.requests} measured requests, at least {FEWEST} are needed"
+        few = f"{history} holds {row.requests} measured requests, at least {FEWEST} are needed"
         return Agreement.NOT_MEASURED, f"how well the score meets reality is not known: {few}"
-    told = f"mean {row.mean_off:+.1%}, p95 {row.p95_off:+.1%} against what {row.requests:,} recorded requests showed"
+    told = f"mean {row.mean_off:+.1%}, p95 {row.p95_off:+.1%} against what {row.requests:,} {requests} showed"
     if abs(row.mean_off) <= MEAN_WITHIN and abs(row.p95_off) <= P95_WITHIN:
-        return Agreement.AGREES, f"the score of the recorded policy agrees with the recorded fleet: {told}"
+        return Agreement.AGREES, f"the score of {policy} agrees with {fleet}: {told}"
     warning = "believe differences between variants only where they are much larger"
-    return Agreement.DISAGREES, f"the score of the recorded policy does NOT agree with the fleet: {told}; {warning}"
+    return Agreement.DISAGREES, f"the score of {policy} does NOT agree with {fleet}: {told}; {warning}"
 
 
 def _row(what: str, shown: Shown, scored_mean_s: float | None, scored_p95_s: float | None) -> CalibrationRow:

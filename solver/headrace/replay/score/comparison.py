@@ -22,7 +22,7 @@ from headrace.replay.score.interval import (
     paired_draws,
 )
 from headrace.replay.score.measured import NOTHING_MEASURED, MeasuredFleet
-from headrace.replay.score.numbers import NUMBERS, Number
+from headrace.replay.score.numbers import MET, NUMBERS, Number
 from headrace.replay.score.off_policy import OffPolicyEstimate, OffPolicyRefused
 from headrace.replay.score.settings import ScoreSettings
 from headrace.replay.score.sums import Of, end_to_end_s
@@ -99,6 +99,11 @@ class Comparison:
     settings: ScoreSettings
     configurations: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
 
+    @property
+    def met(self) -> bool:
+        """Whether every variant was met by simulated users."""
+        return all(each.score.met is not None for each in self.variants)
+
 
 def compare(
     recorded: str,
@@ -125,11 +130,19 @@ def compare(
         raise InvalidInputError("comparison", (f"variants are {names}; each once, {recorded!r} among them",))
     ordered = sorted(scores, key=lambda score: score.name != recorded)
     start_ms = min((score.from_ms for score in ordered if score.ticks), default=0)
-    width_ms = max(score.bin_ms for score in ordered)
-    length_ms = block_ms(width_ms, max(score.to_ms for score in ordered) - start_ms, rules)
+    span_ms = max(score.to_ms for score in ordered) - start_ms
+    length_ms = block_ms(max(score.bin_ms for score in ordered), span_ms, rules)
     blocks = [blocks_of(score.bins, length_ms, start_ms) for score in ordered]
+    told = _all_told(NUMBERS, ordered, blocks, rules)
+    met = [score.met for score in ordered if score.met is not None]
+    if len(met) == len(ordered):
+        first_ms = min((each.bins[0][0] for each in met if each.bins), default=0)
+        met_ms = block_ms(max(each.bin_ms for each in met), span_ms, rules)
+        of_users = _all_told(MET, ordered, [blocks_of(each.bins, met_ms, first_ms) for each in met], rules)
+        told = [(*users, *scored) for users, scored in zip(of_users, told, strict=True)]
     compared = tuple(
-        _compared(score, ordered[0], (block, blocks[0]), rules) for score, block in zip(ordered, blocks, strict=True)
+        Compared(score, numbers, _bounded(score), _world_ms(score.slower), _world_ms(score.faster))
+        for score, numbers in zip(ordered, told, strict=True)
     )
     return Comparison(
         recorded=recorded,
@@ -151,17 +164,16 @@ class _Drawn:
     pair: tuple[Draws, Draws] | None
 
 
-def _compared(
-    score: VariantScore, recorded: VariantScore, blocks: tuple[Blocks, Blocks], rules: ScoreSettings
-) -> Compared:
-    drawn = _Drawn(draws_of(blocks[0], rules), paired_draws(*blocks, rules) if score is not recorded else None)
-    return Compared(
-        score=score,
-        numbers=tuple(_told(number, score, recorded, drawn) for number in NUMBERS),
-        extrapolation=_bounded(score),
-        slower_ms=_world_ms(score.slower),
-        faster_ms=_world_ms(score.faster),
-    )
+def _all_told(
+    numbers: Sequence[Number], scores: Sequence[VariantScore], blocks: Sequence[Blocks], rules: ScoreSettings
+) -> list[tuple[Told, ...]]:
+    """Give these numbers of each score, drawn from its blocks; the first is what the others are held against."""
+    out: list[tuple[Told, ...]] = []
+    for score, own in zip(scores, blocks, strict=True):
+        pair = None if own is blocks[0] else paired_draws(own, blocks[0], rules)
+        drawn = _Drawn(draws_of(own, rules), pair)
+        out.append(tuple(_told(number, score, scores[0], drawn) for number in numbers))
+    return out
 
 
 def _told(number: Number, score: VariantScore, recorded: VariantScore, drawn: _Drawn) -> Told:

@@ -4,6 +4,8 @@
     by decisions    SNIPS of the variant less SNIPS of the recorded weights, +- 1.96 standard errors: each request alone
     contradiction   the two have opposite signs, each beyond its interval
 
+Of a simulation what its users met stands in the place of the profiles.
+
 The errors of the two estimates are taken as independent; both are of the same choices, so the interval is rather wide.
 What a decision cost holds the load that the recorded weights made. So the decisions are right about a few requests, and
 about all of them only where the variant would load the engines as the recorded weights did.
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from headrace.replay.score.calibration import Agreement
 from headrace.replay.score.comparison import Compared, Comparison
 from headrace.replay.score.interval import Interval
+from headrace.replay.score.lead import lead_of
 from headrace.replay.score.off_policy import OffPolicyEstimate
 from headrace.replay.score.sums import Of
 from headrace.replay.score.told_apart import alike
@@ -43,11 +46,12 @@ def by_decisions(each: Compared, comparison: Comparison) -> ByDecisions | None:
     difference = ours.snips_ms - theirs.snips_ms
     wide = SIGMAS * math.hypot(ours.error_ms, theirs.error_ms)
     between = Interval(difference - wide, difference + wide)
-    scored = each.told("mean_ms").difference
+    lead = lead_of(comparison)
+    scored = each.told(lead.mean).difference
     opposite = scored is not None and between.leaves_out_zero and difference * scored < 0.0
     if scored is None or not opposite or alike(each, comparison) is not None:
         return ByDecisions(difference, between, None)
-    said = f"{each.score.name} against {recorded.score.name}: {scored:+,.0f} ms by the profiles, but "
+    said = f"{each.score.name} against {recorded.score.name}: {scored:+,.0f} ms {lead.by}, but "
     said += f"{difference:+,.0f} ms by single decisions ({between.low:+,.0f} to {between.high:+,.0f}; "
     return ByDecisions(difference, between, said + _overlap(ours) + _why(each, comparison))
 
@@ -76,6 +80,11 @@ def _overlap(found: OffPolicyEstimate) -> str:
 
 def _why(each: Compared, comparison: Comparison) -> str:
     recorded = comparison.variants[0]
+    if comparison.met:
+        return (
+            f"Each decision was answered under the load that {recorded.score.name} made, in which the queues of "
+            f"{each.score.name} are not: believe what its users met."
+        )
     apart = load_apart(each.score, recorded.score)
     if apart is not None and apart <= NEAR:
         return (

@@ -150,6 +150,16 @@ def unserved_percent(sums: Floats, mass: Floats) -> Floats:  # noqa: ARG001 - a 
     return 100.0 * _ratio(sums[:, Of.SHED] + sums[:, Of.REFUSED], sums[:, Of.OFFERED])
 
 
+def shed_percent(sums: Floats, mass: Floats) -> Floats:  # noqa: ARG001 - a Statistic
+    """Shed by the weights, % of what was offered."""
+    return 100.0 * _ratio(sums[:, Of.SHED], sums[:, Of.OFFERED])
+
+
+def refused_percent(sums: Floats, mass: Floats) -> Floats:  # noqa: ARG001 - a Statistic
+    """Refused by engines for good, % of what was offered."""
+    return 100.0 * _ratio(sums[:, Of.REFUSED], sums[:, Of.OFFERED])
+
+
 def moved_percent(sums: Floats, mass: Floats) -> Floats:  # noqa: ARG001 - a Statistic
     """Traffic moved, % of all per minute."""
     return 100.0 * _ratio(sums[:, Of.MOVED], sums[:, Of.SECONDS] / 60.0)

@@ -1,5 +1,6 @@
 """What a variant is told by: each number with its unit, which way is better, and how it is read from a score."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from headrace.replay.score.interval import (
     mean_ms,
     moved_percent,
     quantile_ms,
+    refused_percent,
+    shed_percent,
     unserved_percent,
 )
 from headrace.replay.score.latency_mass import Floats, quantile_s
@@ -29,6 +32,7 @@ class Number:
         better: -1 where less is better, 1 where more is, 0 where neither.
         read: reads it from a score; None where there is nothing to read it from.
         statistic: computes it of bootstrap draws; None where it has no interval.
+        met: whether it is of what simulated users met, not of the score.
     """
 
     name: str
@@ -37,6 +41,7 @@ class Number:
     better: int
     read: Read
     statistic: Statistic | None = None
+    met: bool = False
 
 
 def _quantile(of: Callable[[VariantScore], Floats], q: float) -> Read:
@@ -98,6 +103,35 @@ def fairness(score: VariantScore) -> float | None:
     return sum(fares) ** 2 / (len(fares) * squares) if squares > 0.0 else None
 
 
+def _of_users(statistic: Statistic) -> Read:
+    """Read a number of what simulated users met as the bootstrap computes it of a draw."""
+
+    def read(score: VariantScore) -> float | None:
+        if score.met is None:
+            return None
+        value = float(statistic(score.met.sums[None, :], score.met.mass[None, :])[0])
+        return value if math.isfinite(value) else None
+
+    return read
+
+
+def _met(name: str, label: str, unit: str, statistic: Statistic) -> Number:
+    return Number(
+        f"met_{name}", f"met by simulated users, {label}", unit, -1, _of_users(statistic), statistic, met=True
+    )
+
+
+MET: tuple[Number, ...] = (
+    _met("mean_ms", "mean", "ms", mean_ms),
+    _met("p50_ms", "p50", "ms", quantile_ms(0.5)),
+    _met("p95_ms", "p95", "ms", quantile_ms(0.95)),
+    _met("p99_ms", "p99", "ms", quantile_ms(0.99)),
+    _met("failed_percent", "failed", "%", refused_percent),
+    _met("shed_percent", "shed", "%", shed_percent),
+    _met("unserved_percent", "failed or shed", "%", unserved_percent),
+)
+"""What simulated users met; of a simulation only."""
+
 NUMBERS: tuple[Number, ...] = (
     Number("mean_ms", "end to end, mean", "ms", -1, _end_to_end, mean_ms),
     Number("p50_ms", "end to end, p50", "ms", -1, _quantile(lambda s: s.mass, 0.5), quantile_ms(0.5)),
@@ -113,8 +147,8 @@ NUMBERS: tuple[Number, ...] = (
     Number("tbot_p95_ms", "between tokens, p95", "ms", -1, _quantile(lambda s: s.tbot, 0.95)),
     Number("tbot_p99_ms", "between tokens, p99", "ms", -1, _quantile(lambda s: s.tbot, 0.99)),
     Number("unserved_percent", "shed or refused", "%", -1, _unserved, unserved_percent),
-    Number("shed_percent", "shed by the weights", "%", -1, _percent(Of.SHED, Of.OFFERED)),
-    Number("refused_percent", "refused by engines", "%", -1, _percent(Of.REFUSED, Of.OFFERED)),
+    Number("shed_percent", "shed by the weights", "%", -1, _percent(Of.SHED, Of.OFFERED), shed_percent),
+    Number("refused_percent", "refused by engines", "%", -1, _percent(Of.REFUSED, Of.OFFERED), refused_percent),
     Number("retry_percent", "retry load", "%", -1, _percent(Of.RETRIES, Of.OFFERED)),
     Number("overload_s", "overload, engine seconds", "s", -1, lambda s: float(s.sums[Of.OVERLOADED])),
     Number(

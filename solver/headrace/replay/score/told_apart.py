@@ -1,10 +1,11 @@
 """Can a variant be told apart from the recorded one: by what is unserved, by its mean, by chance, by the profiles?
 
 told apart   means differ by half a percent or more, the difference's 95 % interval leaves out 0, and it keeps its
-             sign with profiles that are off
+             sign with profiles that are off (of which what simulated users met is free)
 """
 
 from headrace.replay.score.comparison import Compared, Comparison
+from headrace.replay.score.lead import lead_of
 from headrace.replay.score.sums import end_to_end_s, unserved_percent
 from headrace.replay.score.variant_score import WorldScore
 
@@ -14,16 +15,18 @@ RESOLUTION_PERCENT = 0.5
 """Means that differ by less are not told apart: what the score leaves out is more."""
 
 
-def less_unserved(one: Compared, other: Compared) -> bool:
+def less_unserved(one: Compared, other: Compared, comparison: Comparison) -> bool:
     """Say whether one variant leaves less unserved than another, beyond what is tolerated."""
-    left = [c.told("unserved_percent").value or 0.0 for c in (one, other)]
+    unserved = lead_of(comparison).unserved
+    left = [c.told(unserved).value or 0.0 for c in (one, other)]
     return left[0] < left[1] - TOLERATED_PERCENT
 
 
 def alike(each: Compared, comparison: Comparison) -> str | None:
     """Say why a variant's mean cannot be told apart from the recorded one's; None where it can."""
     recorded = comparison.variants[0]
-    mean, was = each.told("mean_ms"), recorded.told("mean_ms")
+    lead = lead_of(comparison)
+    mean, was = each.told(lead.mean), recorded.told(lead.mean)
     if mean.value is None or not was.value:
         return None
     difference = mean.value - was.value
@@ -34,6 +37,8 @@ def alike(each: Compared, comparison: Comparison) -> str | None:
         return f"{100.0 * difference / was.value:+.2f} %, and below {RESOLUTION_PERCENT:g} % nothing is told apart"
     if between is not None and not between.leaves_out_zero:
         return f"not told apart from chance: {between.low:+.1f} to {between.high:+.1f} ms"
+    if comparison.met:
+        return None
     better, worse = (each.score, recorded.score) if difference < 0.0 else (recorded.score, each.score)
     if _turns(better.slower, worse.slower) or _turns(better.faster, worse.faster):
         error = f"{100.0 * comparison.settings.profile_error:.0f} %"

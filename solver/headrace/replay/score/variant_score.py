@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from headrace.replay.score.bins import Bin
 from headrace.replay.score.groups import Group
 from headrace.replay.score.latency_mass import Floats
+from headrace.replay.score.users_met import UsersMet
 from headrace.replay.score.witnesses import Witness
 
 
@@ -52,6 +53,7 @@ class VariantScore:
         slow: engines that history shows as slow, and for how many seconds.
         sessions: where sessions are known, what became of their warm caches; None where they are not, and the cold
             share of `sums` is from how much traffic was moved.
+        met: what simulated users met; None where the run was no simulation.
     """
 
     name: str
@@ -74,6 +76,7 @@ class VariantScore:
     witnesses: tuple[Witness, ...]
     slow: dict[str, float]
     sessions: SessionHits | None = None
+    met: UsersMet | None = None
 
     @property
     def engine_sums(self) -> Floats:

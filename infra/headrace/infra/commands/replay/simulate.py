@@ -170,4 +170,4 @@ def _compared(plan: "Plan", variants: "Sequence[Variant]", play: "Player", told:
     complete = len(runs) == len(variants) and all(run.seconds >= plan.seconds for run in runs.values())
     origin = Origin("Policies in closed loop", told, closed_loop=True, complete=complete)
     comparison = compared(runs, variants, plan.score)
-    return report_of(comparison, runs, variants, Glop(threads=1), origin)
+    return report_of(comparison, variants, Glop(threads=1), origin)
