@@ -6,11 +6,18 @@ nothing but its own program. Duals that are nearly right are begun at without a 
 pay for (c - A^T near, the same optimum but for a constant), the dual simplex has only the rest of the way to go. The
 route is not a documented API; a contract test holds it, and the version is pinned.
 
+    task a   thinks │  GLOP  │ thinks │   GLOP   │ ...       of tasks, one has the turn to think at a time;
+    task b            thinks │  GLOP  │  thinks  │ ...       whoever waits for GLOP has given it away
+
+Tasks think in numpy, on short arrays. A call of less than 0.1 ms is over before a thread that waits for the GIL has
+woken up, so that two threads of them are no quicker than one, and burn a third more on waking each other.
+
 The route does not tell simplex iterations; they are reported as not measured.
 """
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -27,62 +34,110 @@ _PARAMETERS = {
 
 ROUNDING = 1e-13
 """A difference of costs below this share of them is none."""
+_Asked = tuple[LinearProgram, Floats, Floats | None]
+"""A program, the costs that its near duals leave to pay, and these."""
 
 
 class Glop:
-    """Solves independent linear programs with GLOP, on at most `threads` threads, each within `limit_s`."""
+    """Solves independent linear programs with GLOP, on at most `threads` threads, each within `limit_s`.
 
-    def __init__(self, threads: int = 2, limit_s: float = 10.0) -> None:
+    `turn` is held by the caller, and given away while programs are solved.
+    """
+
+    def __init__(self, threads: int = 2, limit_s: float = 10.0, turn: "Lock | None" = None) -> None:
         self._threads = max(1, threads)
         self._limit_s = limit_s
+        self._turn = turn
 
     def solve(self, programs: Sequence[LinearProgram], method: Method) -> tuple[Solution | Failed, ...]:
         """Give one outcome per program, in their order; the largest is started first."""
+        # Another rung of the ladder is another way: it begins at nothing.
+        nears = [program.near if method is Method.DUAL else None for program in programs]
+        asked = list(zip(programs, _left_to_pay(programs, nears), nears, strict=True))
+        if self._turn is not None:
+            return self._solve_in_turn(asked, method, self._turn)
         if self._threads == 1 or len(programs) < 2:
-            return tuple(self._solve_one(program, method) for program in programs)
+            return tuple(self._solve_one(each, method) for each in asked)
         largest_first = sorted(range(len(programs)), key=lambda i: (-len(programs[i].columns), i))
         with ThreadPoolExecutor(self._threads, thread_name_prefix="glop") as pool:
-            running = {i: pool.submit(self._solve_one, programs[i], method) for i in largest_first}
+            running = {i: pool.submit(self._solve_one, asked[i], method) for i in largest_first}
             return tuple(running[i].result() for i in range(len(programs)))
 
     def each(self, tasks: Sequence[Callable[[LinearSolver], Made]]) -> list[Made]:
         """Do tasks on the same number of threads, each with a solver on one; a single task with this one."""
         if self._threads == 1 or len(tasks) < 2:
             return [task(self) for task in tasks]
-        alone = Glop(1, self._limit_s)
+        turn = Lock()
+        alone = Glop(1, self._limit_s, turn)
+
+        def in_turn(task: Callable[[LinearSolver], Made]) -> Made:
+            with turn:
+                return task(alone)
+
         with ThreadPoolExecutor(self._threads, thread_name_prefix="stretch") as pool:
-            running = [pool.submit(task, alone) for task in tasks]
+            running = [pool.submit(in_turn, task) for task in tasks]
             return [task.result() for task in running]
 
-    def _solve_one(self, program: LinearProgram, method: Method) -> Solution | Failed:
+    def _solve_one(self, asked: _Asked, method: Method) -> Solution | Failed:
+        solver, model = self._made(asked, method)
+        solver.solve(model)
+        return _read(solver, asked)
+
+    def _solve_in_turn(self, asked: Sequence[_Asked], method: Method, turn: "Lock") -> tuple[Solution | Failed, ...]:
+        """Solve with the turn given away; models are made and read in it, since both need the GIL."""
+        made = [self._made(each, method) for each in asked]
+        turn.release()
+        try:
+            for solver, model in made:
+                solver.solve(model)
+        finally:
+            turn.acquire()
+        return tuple(_read(solver, each) for (solver, _), each in zip(made, asked, strict=True))
+
+    def _made(self, asked: _Asked, method: Method) -> tuple[mbh.ModelSolverHelper, Any]:
+        """Give the library's solver and its model of a program."""
+        program, cost, _ = asked
         # The stub types the arrays' shape as their element type.
         model: Any = mbh.ModelBuilderHelper()
         matrix: Any = csr_matrix((program.coefficients, program.columns, program.row_start), shape=program.size)
-        # Another rung of the ladder is another way: it begins at nothing.
-        near = program.near if method is Method.DUAL else None
-        cost = program.cost if near is None else _beyond(program.cost, _paid(program, near))
         model.fill_model_from_sparse_data(program.lower, program.upper, cost, program.rhs, program.rhs, matrix)
         solver = mbh.ModelSolverHelper("GLOP")
         solver.set_solver_specific_parameters(_PARAMETERS[method])
         solver.set_time_limit_in_seconds(self._limit_s)
-        solver.solve(model)
-        if solver.status() != mbh.SolveStatus.OPTIMAL:
-            return Failed(f"GLOP_{solver.status().name} {solver.status_string()}".strip())
-        duals = np.asarray(solver.dual_values(), dtype=np.float64)
-        return Solution(
-            values=np.asarray(solver.variable_values(), dtype=np.float64),
-            duals=duals if near is None else duals + near,
-            reduced_costs=np.asarray(solver.reduced_costs(), dtype=np.float64),
-        )
+        return solver, model
 
 
-def _paid(program: LinearProgram, near: Floats) -> Floats:
-    """Give A^T near, (n,); scipy takes longer to make the transposed matrix than this takes."""
-    per_entry = program.coefficients * np.repeat(near, np.diff(program.row_start))
-    return np.bincount(program.columns, weights=per_entry, minlength=len(program.cost)).astype(np.float64, copy=False)
+def _read(solver: mbh.ModelSolverHelper, asked: _Asked) -> Solution | Failed:
+    if solver.status() != mbh.SolveStatus.OPTIMAL:
+        return Failed(f"GLOP_{solver.status().name} {solver.status_string()}".strip())
+    near, duals = asked[2], np.asarray(solver.dual_values(), dtype=np.float64)
+    return Solution(
+        values=np.asarray(solver.variable_values(), dtype=np.float64),
+        duals=duals if near is None else duals + near,
+        reduced_costs=np.asarray(solver.reduced_costs(), dtype=np.float64),
+    )
 
 
-def _beyond(cost: Floats, priced: Floats) -> Floats:
-    """Give cost - A^T near, (n,), without what is left of equal numbers."""
-    beyond = cost - priced
-    return np.where(np.abs(beyond) <= ROUNDING * (np.abs(cost) + np.abs(priced)), 0.0, beyond)
+def _left_to_pay(programs: Sequence[LinearProgram], nears: Sequence[Floats | None]) -> list[Floats]:
+    """Give cost - A^T near of each program, (n,), without what is left of equal numbers; its costs where there is none.
+
+    Of all at once, one behind the other: most programs are so small that a call costs more than what it does.
+    """
+    costs = [program.cost for program in programs]
+    begun = {i: near for i, near in enumerate(nears) if near is not None}
+    if not begun:
+        return costs
+    some = [programs[i] for i in begun]
+    ends = np.cumsum([len(program.cost) for program in some])
+    entries = [len(program.columns) for program in some]
+    column = np.concatenate([program.columns for program in some]) + np.repeat(np.append(0, ends[:-1]), entries)
+    of_rows = np.concatenate([np.diff(program.row_start) for program in some])
+    per_entry = np.repeat(np.concatenate(list(begun.values())), of_rows)
+    per_entry *= np.concatenate([program.coefficients for program in some])
+    cost = np.concatenate([program.cost for program in some])
+    paid = np.bincount(column, weights=per_entry, minlength=len(cost)).astype(np.float64, copy=False)
+    beyond = cost - paid
+    left = np.where(np.abs(beyond) <= ROUNDING * (np.abs(cost) + np.abs(paid)), 0.0, beyond)
+    for i, part in zip(begun, np.split(left, ends[:-1]), strict=True):
+        costs[i] = part
+    return costs

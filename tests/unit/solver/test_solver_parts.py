@@ -11,7 +11,7 @@ from scipy.sparse import coo_array  # type: ignore[import-untyped]  # scipy ship
 from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]  # scipy ships no types
 
 from headrace.schemas.snapshot_file import dump_snapshot
-from headrace.solver.core.linear import LinearSolver
+from headrace.solver.core.linear import LinearProgram, LinearSolver, Method
 from headrace.solver.core.problem import Problem
 from headrace.solver.core.program import parts
 from headrace.solver.core.program.curves import curves_of
@@ -116,3 +116,31 @@ def test_tasks_are_done_in_their_order_and_what_one_raises_is_raised(threads: in
     assert Glop(threads).each([task(i) for i in range(4)]) == [0, 1, 4, 9]
     with pytest.raises(ValueError, match="5"):
         Glop(threads).each([task(i) for i in range(7)])
+
+
+def test_one_task_thinks_at_a_time_and_gives_its_turn_away_while_it_is_solved() -> None:
+    thinking: list[int] = []
+    many: list[int] = []
+    solved: list[int] = []
+
+    def task(number: int) -> Callable[[LinearSolver], int]:
+        def do(lp: LinearSolver) -> int:
+            for _ in range(20):
+                thinking.append(number)
+                many.append(len(thinking))
+                thinking.remove(number)
+                solved.append(len(lp.solve([one_row(float(number))] * 3, Method.DUAL)))
+            return number
+
+        return do
+
+    assert Glop(3).each([task(i) for i in range(6)]) == list(range(6))
+    assert set(many) == {1}
+    assert solved == [3] * 120
+
+
+def one_row(demand: float) -> LinearProgram:
+    """Min x0 + 2 x1, x0 + x1 = demand, x0 <= 1."""
+    matrix = (np.array([0, 2], np.int32), np.array([0, 1], np.int32), np.ones(2))
+    upper = np.array([1.0, np.inf])
+    return LinearProgram(np.array([1.0, 2.0]), np.zeros(2), upper, np.array([demand]), *matrix, np.array([1.5]))
