@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headrace.solver.core.linear import Failed, LinearProgram, Method, Solution
-from headrace.solver.core.program.verify import kkt_problem, reduced_costs
+from headrace.solver.core.program.verify import kkt_problem, kkt_problems, reduced_costs
 from headrace.solver.glop import Glop
 
 
@@ -80,3 +80,33 @@ def test_the_check_finds_each_condition_that_an_answer_breaks() -> None:
     no = np.zeros(0)
     empty = LinearProgram(no, no, no, no, np.zeros(1, np.int32), np.zeros(0, np.int32), no)
     assert kkt_problem(empty, Solution(np.zeros(0), np.zeros(0), np.zeros(0))) is None
+
+
+def test_of_many_answers_each_is_told_what_it_would_be_told_alone() -> None:
+    no = np.zeros(0)
+    empty = LinearProgram(no, no, no, no, np.zeros(1, np.int32), np.zeros(0, np.int32), no)
+    programs = [two_ways(4.0), two_ways(3.0, third_upper=7.0), empty, two_ways(1.0), two_ways(2.5)] * 3
+    solved = Glop(1).solve([program for program in programs if program is not empty], Method.DUAL)
+    rest = iter([answer for answer in solved if isinstance(answer, Solution)])
+    answers = [Solution(no, no, no) if program is empty else next(rest) for program in programs]
+    assert kkt_problems(programs, answers) == [None] * len(programs)
+    assert kkt_problems([], []) == []
+    wrong = {0: [2, 1, 0], 4: [np.nan, 0, 0], 6: [2, 1], 8: [0, 1, 0], 13: [1 + 2e-6, 0, 0]}
+    for i, values in wrong.items():
+        answers[i] = Solution(np.array(values, dtype=np.float64), answers[i].duals, answers[i].reduced_costs)
+    told = kkt_problems(programs, answers)
+    assert told == [kkt_problem(program, answer) for program, answer in zip(programs, answers, strict=True)]
+    assert [i for i, problem in enumerate(told) if problem is not None] == sorted(wrong)
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_programs_solved_together_are_solved_as_each_alone(method: Method) -> None:
+    starts = [None, np.array([1.7]), np.array([2.0]), None, np.array([-50.0])]
+    programs = [replace(two_ways(4.0 - i / 2), near=near) for i, near in enumerate(starts)]
+    together = Glop(1).solve(programs, method)
+    for program, answer in zip(programs, together, strict=True):
+        (alone,) = Glop(1).solve([program], method)
+        assert isinstance(answer, Solution)
+        assert isinstance(alone, Solution)
+        assert answer.values.tobytes() == alone.values.tobytes()
+        assert answer.duals.tobytes() == alone.duals.tobytes()

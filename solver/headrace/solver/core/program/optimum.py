@@ -20,7 +20,7 @@ from headrace.solver.core.program.plan import Curves, Effort, Prices
 from headrace.solver.core.program.price_guess import guess_prices, prices_before
 from headrace.solver.core.program.program import Component, Costs, components_of
 from headrace.solver.core.program.sifting import sift
-from headrace.solver.core.program.verify import kkt_problem, network_problem
+from headrace.solver.core.program.verify import kkt_problems, network_problem
 
 _METHODS = tuple(Method)
 SIFTED = "SIFTED"
@@ -142,12 +142,13 @@ def solve_all(programs: Sequence[LinearProgram], lp: LinearSolver) -> tuple[tupl
         open_ = [i for i in range(len(programs)) if i not in answers]
         reasons = []
         outcomes = lp.solve([programs[i] for i in open_], method)
-        for i, outcome in zip(open_, outcomes, strict=True):
-            problem = outcome.reason if isinstance(outcome, Failed) else kkt_problem(programs[i], outcome)
-            if problem is None and isinstance(outcome, Solution):
-                answers[i] = outcome
-            else:
-                reasons.append(f"component {i}: {problem}")
+        given = dict(zip(open_, outcomes, strict=True))
+        found = {i: outcome for i, outcome in given.items() if isinstance(outcome, Solution)}
+        problems = kkt_problems([programs[i] for i in found], list(found.values()))
+        wrong = {i: problem for i, problem in zip(found, problems, strict=True) if problem is not None}
+        wrong |= {i: outcome.reason for i, outcome in given.items() if isinstance(outcome, Failed)}
+        answers |= {i: outcome for i, outcome in found.items() if i not in wrong}
+        reasons = [f"component {i}: {why}" for i, why in sorted(wrong.items())]
         if not reasons:
             return tuple(answers[i] for i in range(len(programs))), method
     return Failed(f"LP_UNSOLVED after {', '.join(_METHODS)}: {'; '.join(reasons)[:300]}")

@@ -10,6 +10,7 @@ to be: it is `stretched`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def restricted(hubs: Hubs, open_: Open, near: Floats, solve: Solve) -> Answer | 
     values, loose, only = _sent(hubs, open_)
     arcs, (_, _, _, chords, sheds, _, _) = hubs.arcs, hubs.bounds
     column, joined = np.flatnonzero(loose), _joined(hubs, open_)
-    fixed = np.flatnonzero(values)
+    fixed = np.flatnonzero(values != 0.0)
     inner = fixed[arcs.head[fixed] != OUT]
     nodes = len(arcs.supply)
     supply = arcs.supply - sums(arcs.tail[fixed], values[fixed], nodes) + sums(arcs.head[inner], values[inner], nodes)
@@ -83,13 +84,13 @@ def _sent(hubs: Hubs, open_: Open) -> tuple[Floats, Bools, Ints]:
     of_row = np.ones(len(arcs.tail), dtype=np.bool_)
     of_row[links:sheds] = False
     values = np.where(open_.full & of_row, arcs.upper, 0.0)
-    full = np.flatnonzero(values)
+    full = np.flatnonzero(values != 0.0)
     beyond = sums(arcs.tail[full], values[full], rows) > arcs.supply[:rows]
     undone = full[beyond[arcs.tail[full]]]
     values[undone] = 0.0
     loose = open_.arcs.copy()
     loose[undone] = True
-    full = np.flatnonzero(values)
+    full = np.flatnonzero(values != 0.0)
     left = arcs.supply[:rows] - sums(arcs.tail[full], values[full], rows)
     may = np.flatnonzero(loose & of_row)
     room = np.zeros(rows)
@@ -177,30 +178,57 @@ def _solve_parts(small: Arcs, near: Floats, apart: Ints, solve: Solve) -> tuple[
     of_arc = label[small.tail]
     size = np.bincount(of_arc, minlength=int(label.max(initial=-1)) + 1)
     batch = _batches(size, apart, label)
-    arcs_of = _grouped(batch[of_arc])
     touched = np.flatnonzero(size[label] > 0)
-    nodes_of = {b: touched[members] for b, members in _grouped(batch[label[touched]]).items()}
-    programs: list[LinearProgram] = []
-    number = np.full(nodes + 1, OUT, dtype=np.int64)
-    for b, arcs in arcs_of.items():
-        number[nodes_of[b]] = np.arange(len(nodes_of[b]))
-        programs.append(
-            Arcs(
-                number[small.tail[arcs]],
-                number[small.head[arcs]],
-                small.cost[arcs],
-                small.upper[arcs],
-                small.supply[nodes_of[b]],
-            ).program(near[nodes_of[b]])
-        )
+    arcs, node = _by_batch(batch[of_arc]), _by_batch(batch[label[touched]])
+    node = _Batches(touched[node.order], node.start)
+    programs = _programs(small, near, arcs, node)
     solved = solve(programs)
     if isinstance(solved, Failed):
         return solved
     values, prices = np.zeros(len(small.tail)), np.zeros(nodes)
-    for (b, arcs), program, solution in zip(arcs_of.items(), programs, solved, strict=True):
-        values[arcs] = np.clip(solution.values, program.lower, program.upper)
-        prices[nodes_of[b]] = solution.duals
+    if programs:
+        found = np.concatenate([solution.values for solution in solved])
+        values[arcs.order] = np.clip(found, 0.0, small.upper[arcs.order])
+        prices[node.order] = np.concatenate([solution.duals for solution in solved])
     return values, prices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batches:
+    """Members of B batches, `order` by batch and rising in each; `start` (B + 1,) is where each one's begin."""
+
+    order: Ints
+    start: Ints
+
+
+def _programs(small: Arcs, near: Floats, arcs: _Batches, node: _Batches) -> list[LinearProgram]:
+    """Give the programs of batches of arcs and nodes: put together behind each other, and cut apart."""
+    number = np.full(len(small.supply) + 1, OUT, dtype=np.int64)
+    number[node.order] = np.arange(len(node.order))
+    ordered = Arcs(
+        number[small.tail[arcs.order]],
+        number[small.head[arcs.order]],
+        small.cost[arcs.order],
+        small.upper[arcs.order],
+        small.supply[node.order],
+    )
+    whole, begin = ordered.program(), near[node.order]
+    made: list[LinearProgram] = []
+    for (a, b), (m, n) in zip(pairwise(arcs.start.tolist()), pairwise(node.start.tolist()), strict=True):
+        first, end = whole.row_start[m], whole.row_start[n]
+        made.append(
+            LinearProgram(
+                whole.cost[a:b],
+                whole.lower[a:b],
+                whole.upper[a:b],
+                whole.rhs[m:n],
+                whole.row_start[m : n + 1] - first,
+                whole.columns[first:end] - np.int32(a),
+                whole.coefficients[first:end],
+                begin[m:n],
+            )
+        )
+    return made
 
 
 def _batches(size: Ints, apart: Ints, label: Ints) -> Ints:
@@ -216,9 +244,9 @@ def _batches(size: Ints, apart: Ints, label: Ints) -> Ints:
     return batch
 
 
-def _grouped(label: Ints) -> dict[int, Ints]:
-    """Give the members of each label, rising."""
-    order = np.argsort(label, kind="stable")
+def _by_batch(label: Ints) -> _Batches:
+    # Batches are few, and short numbers sort by their digits.
+    order = np.argsort(label.astype(np.int16) if len(label) and int(label.max()) < 1 << 15 else label, kind="stable")
     ranked = label[order]
-    start = np.flatnonzero(np.append(np.True_, ranked[1:] != ranked[:-1])[: len(ranked)])
-    return dict(zip(ranked[start].tolist(), np.split(order, start[1:]), strict=False))
+    first = np.append(np.True_, ranked[1:] != ranked[:-1])[: len(ranked)]
+    return _Batches(order, np.append(np.flatnonzero(first), len(label)))

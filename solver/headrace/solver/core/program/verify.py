@@ -6,10 +6,12 @@
 The reduced costs are computed here again, so nothing of the solver's own bookkeeping is believed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from headrace.solver.core.linear import Floats, LinearProgram, Solution
 from headrace.solver.core.program.dot import dot
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-6
 """Relative: a tenth of what a weight can resolve (1 ppm)."""
+CLEAR = 0.5
+"""Share of the tolerance within which an answer is right whatever the order that its sums were added in."""
 
 
 def reduced_costs(program: LinearProgram, duals: Floats) -> Floats:
@@ -39,6 +43,46 @@ def kkt_problem(program: LinearProgram, solution: Solution) -> str | None:
     lhs = sums(entry_row, program.coefficients * x[program.columns], m)
     columns = _Columns(program.cost, program.lower, program.upper, reduced_costs(program, y))
     return _problem(columns, program.rhs, lhs, x, y)
+
+
+def kkt_problems(programs: Sequence[LinearProgram], solutions: Sequence[Solution]) -> list[str | None]:
+    """Give the same of many, in their order.
+
+    Most are small, and right: that is asked of all of them at once, and of those that are not clearly so one by one.
+    """
+    pairs = list(zip(programs, solutions, strict=True))
+    some = [i for i, (p, s) in enumerate(pairs) if p.cost.shape == s.values.shape and p.rhs.shape == s.duals.shape]
+    some = [i for i in some if all(programs[i].size)]
+    right = np.zeros(len(pairs), dtype=np.bool_)
+    if some:
+        right[some] = _clearly_right([programs[i] for i in some], [solutions[i] for i in some])
+    return [None if clear else kkt_problem(p, s) for clear, (p, s) in zip(right.tolist(), pairs, strict=True)]
+
+
+def _clearly_right(programs: Sequence[LinearProgram], solutions: Sequence[Solution]) -> npt.NDArray[np.bool_]:
+    """Say of programs that have columns and rows whether every condition holds with room to spare."""
+    tolerance, sizes = CLEAR * TOLERANCE, np.array([p.size for p in programs])
+    row, column = np.cumsum(sizes, axis=0).T - sizes.T
+    of_row, of_column = (np.repeat(np.arange(len(sizes)), size) for size in sizes.T)
+    x, y = np.concatenate([s.values for s in solutions]), np.concatenate([s.duals for s in solutions])
+    cost, lower = np.concatenate([p.cost for p in programs]), np.concatenate([p.lower for p in programs])
+    upper, rhs = np.concatenate([p.upper for p in programs]), np.concatenate([p.rhs for p in programs])
+    entry_row = np.repeat(np.arange(len(rhs)), np.concatenate([np.diff(p.row_start) for p in programs]))
+    entry_column = np.concatenate([p.columns for p in programs]) + column[of_row[entry_row]]
+    coefficients = np.concatenate([p.coefficients for p in programs])
+    lhs = sums(entry_row, coefficients * x[entry_column], len(rhs))
+    reduced = cost - sums(entry_column, coefficients * y[entry_row], len(cost))
+    room = tolerance * (1.0 + np.maximum.reduceat(np.abs(rhs), row))
+    right = np.maximum.reduceat(np.abs(lhs - rhs), row) <= room
+    right &= np.maximum.reduceat(np.maximum(lower - x, x - upper), column) <= room
+    unbounded = np.isinf(upper)
+    slack = tolerance * (1.0 + np.abs(cost) + (np.maximum.reduceat(np.abs(y), row) * 1e-3)[of_column])
+    right &= np.logical_and.reduceat(~unbounded | (reduced >= -slack), column)
+    primal = np.add.reduceat(cost * x, column)
+    least = np.minimum(reduced * lower, reduced * np.where(unbounded, lower, upper))
+    dual = np.add.reduceat(rhs * y, row) + np.add.reduceat(least, column)
+    right &= np.abs(primal - dual) <= tolerance * np.maximum(1.0, np.abs(primal))
+    return np.asarray(right, dtype=np.bool_)
 
 
 def network_problem(arcs: "Arcs", x: Floats, y: Floats) -> str | None:
