@@ -10,7 +10,7 @@ from headrace.solver.core.program.hubs import Hubs, hubs_of
 from headrace.solver.core.program.layout import lay_out
 from headrace.solver.core.program.price_guess import guess_prices, prices_before
 from headrace.solver.core.program.program import costs_of
-from headrace.solver.core.program.smooth_dual import parts_of_network, slope_at
+from headrace.solver.core.program.smooth_dual import excess_at, parts_of_network, slope_at
 from headrace.solver.core.tick import TickStamp, solve_tick
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
@@ -37,6 +37,14 @@ def test_the_bend_says_how_much_less_pools_are_asked_for_when_prices_rise(temper
     measured = (down.excess - up.excess) / (2.0 * little)
     # Shares of a row below a thousandth are left out of the bend.
     assert here.times(change) == pytest.approx(measured, rel=2e-2, abs=2e-3 * float(np.abs(measured).max()))
+
+
+@pytest.mark.parametrize("temperature", [30.0, 1.0])
+def test_what_pools_are_asked_for_too_much_is_told_alone_to_the_same_bits(temperature: float) -> None:
+    parts = parts_of_network(network_of(10, 60, 6, 4))
+    prices = 200.0 + np.random.default_rng(1).uniform(-10, 10, parts.pools)
+    slope = slope_at(parts, prices, temperature, 0.05, bend=False)
+    assert excess_at(parts, prices, temperature, 0.05).tobytes() == slope.excess.tobytes()
 
 
 def test_many_small_pools_draw_no_more_than_one_large_one() -> None:

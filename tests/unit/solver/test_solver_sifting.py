@@ -5,23 +5,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headrace.schemas.check_snapshot import check_snapshot
 from headrace.schemas.snapshot_file import dump_snapshot
 from headrace.solver.core.linear import Failed, LinearProgram, Method, Solution
 from headrace.solver.core.problem import Problem
+from headrace.solver.core.program.chord_columns import chord_columns
 from headrace.solver.core.program.curves import curves_of
 from headrace.solver.core.program.hub_flow import hand_out
 from headrace.solver.core.program.hubs import OUT, hubs_of
 from headrace.solver.core.program.layout import lay_out
 from headrace.solver.core.program.price_guess import guess_prices, prices_before
 from headrace.solver.core.program.program import costs_of
-from headrace.solver.core.program.sifting import sift
+from headrace.solver.core.program.sifting import by_row_and_cost, sift
 from headrace.solver.core.program.verify import network_problem, reduced_costs
 from headrace.solver.core.tick import Tick, TickStamp, solve_tick
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
-from solver_problems import coupled_fleet, engine, highs_objective, problem, row
+from solver_problems import coupled_fleet, engine, highs_objective, problem, problems, row
 
 WHOLE = SolverSettings(sift_above=1_000_000)
 SIFTED = replace(WHOLE, sift_above=0)
@@ -177,3 +180,23 @@ def test_guessed_prices_are_near_those_of_the_optimum() -> None:
     used = layout.per_pool(decision.plan.flow) > 0.0
     off = np.abs(guess - decision.plan.prices.pool)[used]
     assert float(np.median(off / decision.plan.prices.pool[used])) < 0.1
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0.0, 1.5, 1.5, -2.0, 7.0])), max_size=30))
+def test_what_was_there_is_sorted_by_row_then_cost_and_ties_keep_their_order(some: list[tuple[int, float]]) -> None:
+    row, cost = np.array([r for r, _ in some], dtype=np.int64), np.array([c for _, c in some])
+    assert by_row_and_cost(row, cost).tolist() == np.lexsort((cost, row)).tolist()
+
+
+@settings(max_examples=30, deadline=None)
+@given(problems())
+def test_the_chords_of_groups_are_those_of_their_profiles_over_their_capacities(p: Problem) -> None:
+    layout = lay_out(p, None)
+    curves = curves_of(layout, WHOLE)
+    groups = np.arange(len(layout.group_profile))[::2]
+    columns = chord_columns(layout, curves, groups)
+    chords = [curves.chords[layout.group_profile[h]] for h in groups.tolist()]
+    assert columns.count.tolist() == [len(c.slopes) for c in chords]
+    assert columns.slope.tolist() == [slope for c in chords for slope in c.slopes.tolist()]
+    widths = [c.widths * layout.group_capacity[h] for h, c in zip(groups.tolist(), chords, strict=True)]
+    assert columns.width.tolist() == [width for of_group in widths for width in of_group.tolist()]

@@ -19,8 +19,15 @@ class ChordColumns:
 
 def chord_columns(layout: Layout, curves: Curves, groups: Ints) -> ChordColumns:
     """Give the chords of the layout's groups of these numbers; widths are of a group's whole capacity."""
-    chords = [curves.chords[layout.group_profile[h]] for h in groups.tolist()]
-    count = np.array([len(c.slopes) for c in chords], dtype=np.int64)
-    slope = np.concatenate([np.zeros(0), *(c.slopes for c in chords)])
-    width = np.concatenate([np.zeros(0), *(c.widths for c in chords)])
+    profiles = sorted(curves.chords)
+    number = {profile_id: i for i, profile_id in enumerate(profiles)}
+    of_group = np.array([number[layout.group_profile[h]] for h in groups.tolist()], dtype=np.int64)
+    chords = [curves.chords[profile_id] for profile_id in profiles]
+    sizes = np.array([len(c.slopes) for c in chords], dtype=np.int64)
+    count = sizes[of_group]
+    # Where each group's chords are among those of all profiles.
+    before = (np.cumsum(sizes) - sizes)[of_group] - (np.cumsum(count) - count)
+    at = np.arange(int(count.sum())) + np.repeat(before, count)
+    slope = np.concatenate([np.zeros(0), *(c.slopes for c in chords)])[at]
+    width = np.concatenate([np.zeros(0), *(c.widths for c in chords)])[at]
     return ChordColumns(count, slope, width * np.repeat(layout.group_capacity[groups], count))

@@ -113,13 +113,14 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs, stretch: Sequence[Part
     row = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(layout.row_start)[rows])
     pool_at = np.full(len(layout.pools), OUT, dtype=np.int32)
     pool_at[pools] = np.arange(len(pools))
-    hub, hub_count = _hub_of(layout, pair)
+    hub, hub_count = _hub_of(layout, pair, pools)
     # Pools are sorted by site first, so a row's hubs rise with its pairs.
     first = np.ones(len(pair), dtype=np.bool_)
     first[1:] = (hub[1:] != hub[:-1]) | (row[1:] != row[:-1])
     link_hub, link_pool = _links(hub, pool_at[layout.pair_pool[pair]], (hub_count, len(pools)))
     way_pair, way_row, way_hub = pair[first], row[first], hub[first]
-    kept = (layout.pair_previous[pair] > 0.0) & (costs.move[pair] > 0.0)
+    kept = np.flatnonzero(layout.pair_previous[pair] > 0.0)
+    kept = kept[costs.move[pair[kept]] > 0.0]
     keep_pair, keep_row = pair[kept].astype(np.int64), row[kept]
     del pair, row, hub, first, kept
     groups: Ints = np.flatnonzero(pool_at[layout.group_pool] != OUT)
@@ -218,10 +219,13 @@ def _links(hub: Numbers, pool: Numbers, size: tuple[int, int]) -> tuple[Ints, In
     return link_hub, link_pool
 
 
-def _hub_of(layout: Layout, pair: Numbers) -> tuple[Numbers, int]:
-    """Give the hub of each pair: numbered by what its row asks for, then by site."""
-    sites = {site: i for i, site in enumerate(sorted({pool.site for pool in layout.pools}))}
-    site = np.array([sites[pool.site] for pool in layout.pools], dtype=np.int32)
+def _hub_of(layout: Layout, pair: Numbers, pools: Ints) -> tuple[Numbers, int]:
+    """Give the hub of each pair with one of these pools: numbered by what its row asks for, then by site."""
+    numbers: list[int] = pools.tolist()
+    names = [layout.pools[g].site for g in numbers]
+    sites = {site: i for i, site in enumerate(sorted(set(names)))}
+    site = np.zeros(len(layout.pools), dtype=np.int32)
+    site[pools] = [sites[name] for name in names]
     key = _numbers(layout.asked.wish)[layout.pair_row[pair]]
     key *= len(sites)
     key += site[layout.pair_pool[pair]]

@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace.solver.core.program.hubs import Hubs
 from headrace.solver.core.program.layout import Floats, Layout
-from headrace.solver.core.program.smooth_dual import Parts, Slope, parts_of_network, slope_at
+from headrace.solver.core.program.smooth_dual import Parts, Slope, excess_at, parts_of_network, slope_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _ascend(hubs: Hubs, prices: Floats, level: Floats) -> Floats:
 
 def _off(parts: Parts, prices: Floats, stage: Stage) -> float:
     """Give how much is asked of pools above and below what they hold, RPS."""
-    return float(np.sum(np.abs(slope_at(parts, prices, stage.temperature_ms, stage.smoothing, bend=False).excess)))
+    return float(np.sum(np.abs(excess_at(parts, prices, stage.temperature_ms, stage.smoothing))))
 
 
 def _moved_together(parts: Parts, prices: Floats, stage: Stage) -> Floats:

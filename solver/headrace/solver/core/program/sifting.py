@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace.solver.core.linear import Failed
 from headrace.solver.core.program.hubs import OUT, Arcs, Bools, Hubs
-from headrace.solver.core.program.layout import Floats, sums
+from headrace.solver.core.program.layout import Floats, Ints, sums
 from headrace.solver.core.program.restricted import Answer, Open, Solve, hub_prices, restricted
 
 CONTESTED = 0.2
@@ -48,8 +48,9 @@ class Sifted:
 def sift(hubs: Hubs, pool_prices: Floats, solve: Solve) -> Sifted | Failed:
     """Solve the whole network, beginning with these prices of its pools."""
     arcs, prices = hubs.arcs, _node_prices(hubs, pool_prices)
-    window = _window(hubs, prices)
-    open_ = _opened(hubs, prices, window, WIDE)
+    cost = reduced(arcs, prices)
+    window = _window(hubs, prices, cost)
+    open_ = _opened(hubs, prices, cost, window, WIDE)
     for round_ in range(1, MAX_ROUNDS + 1):
         answer = restricted(hubs, open_, prices, solve)
         if isinstance(answer, Failed):
@@ -59,7 +60,7 @@ def sift(hubs: Hubs, pool_prices: Floats, solve: Solve) -> Sifted | Failed:
         wrong = (below | above) & ~open_.arcs
         if not (wrong.any() or answer.stretched.any()):
             return Sifted(answer.values, answer.prices, round_)
-        open_ = _next(hubs, open_, answer, wrong, window, round_)
+        open_ = _next(hubs, open_, answer, cost, (wrong, window, round_))
         # Where the first program had to shed, its prices say how narrow it was, and the guess is nearer.
         if round_ > 1 or not _sheds(hubs, answer):
             # From these the next program's simplex has no arc below its price, and little left to do.
@@ -69,9 +70,9 @@ def sift(hubs: Hubs, pool_prices: Floats, solve: Solve) -> Sifted | Failed:
 
 def reduced(arcs: Arcs, prices: Floats) -> Floats:
     """Give the reduced cost of each arc, (A,): what a unit more of it would cost at these prices."""
-    cost: Floats = prices[arcs.tail]
+    cost: Floats = prices.take(arcs.tail)
     np.subtract(arcs.cost, cost, out=cost)
-    cost += np.append(prices, 0.0)[arcs.head]
+    cost += np.append(prices, 0.0).take(arcs.head)
     return cost
 
 
@@ -86,7 +87,7 @@ def _node_prices(hubs: Hubs, pool: Floats) -> Floats:
     bounded = np.concatenate((np.arange(keeps, links), np.arange(shed_keeps, end)))
     row, room = arcs.tail[bounded], arcs.upper[bounded]
     cost = arcs.cost[bounded] + np.where(arcs.head[bounded] == OUT, 0.0, prices[np.maximum(arcs.head[bounded], first)])
-    order = np.lexsort((cost, row))
+    order = by_row_and_cost(row, cost)
     row, cost, room = row[order], cost[order], room[order]
     before = np.cumsum(room) - room
     start = np.searchsorted(row, np.arange(rows))
@@ -98,21 +99,32 @@ def _node_prices(hubs: Hubs, pool: Floats) -> Floats:
     return prices
 
 
-def _window(hubs: Hubs, prices: Floats) -> float:
-    """Give the gap within which a way is open: such that `CONTESTED` of the rows have a second one there."""
+def by_row_and_cost(row: Ints, cost: Floats) -> Ints:
+    """Sort by row, then cost; nearly all come in the order of their rows, and are the only ones there."""
+    order = np.argsort(row, kind="stable")
+    many = np.flatnonzero(np.bincount(row)[row[order]] > 1) if len(row) else order
+    some = order[many]
+    order[many] = some[np.lexsort((cost[some], row[some]))]
+    return order
+
+
+def _window(hubs: Hubs, prices: Floats, cost: Floats) -> float:
+    """Give the gap within which a way is open: such that `CONTESTED` of the rows have a second one there.
+
+    `cost` are the reduced costs at these prices, (A,), here and below.
+    """
     ways, keeps, *_ = hubs.bounds
-    gap = reduced(hubs.arcs, prices)[ways:keeps]
+    gap = cost[ways:keeps]
     scale = 1e-6 * (1.0 + float(np.abs(prices).max(initial=0.0)))
     second = np.minimum.reduceat(np.where(gap > scale, gap, np.inf), hubs.way_start[:-1])
     contested = float(np.quantile(np.minimum(second, np.finfo(np.float64).max / 4), CONTESTED))
     return min(max(contested, scale), 1e3 * scale + float(hubs.way_network.max(initial=0.0)))
 
 
-def _opened(hubs: Hubs, prices: Floats, window: float, ratio: float) -> Open:
+def _opened(hubs: Hubs, prices: Floats, cost: Floats, window: float, ratio: float) -> Open:
     """Open what is near its price, and fill what is far below it."""
     _, _, links, chords, sheds, _, _ = hubs.bounds
     arcs = hubs.arcs
-    cost = reduced(arcs, prices)
     open_ = np.abs(cost) <= window
     open_[links:chords] = True
     price = prices[arcs.tail[chords:sheds]]
@@ -124,34 +136,36 @@ def _sheds(hubs: Hubs, answer: Answer) -> bool:
     return float(answer.values[hubs.bounds[4] :].sum()) > EXACT * float(hubs.arcs.supply.sum())
 
 
-def _best(hubs: Hubs, prices: Floats, window: float) -> Bools:
+def _best(hubs: Hubs, cost: Floats, window: float) -> Bools:
     """Say of ways whether they are among the cheapest of their row, (A,), of other arcs yes.
 
     Of a row that had to be shed every way looks too cheap, at a price that no better program gives.
     """
     ways, keeps, *_ = hubs.bounds
     best = np.ones(len(hubs.arcs.tail), dtype=np.bool_)
-    cost = reduced(hubs.arcs, prices)[ways:keeps]
+    cost = cost[ways:keeps]
     least = np.minimum.reduceat(cost, hubs.way_start[:-1])
     best[ways:keeps] = cost <= least[hubs.arcs.tail[ways:keeps]] + window
     return best
 
 
-def _next(hubs: Hubs, open_: Open, answer: Answer, wrong: Bools, window: float, round_: int) -> Open:
-    """Open what is at the wrong bound; and close again what these better prices show to be far."""
-    arcs, rows = hubs.arcs, len(hubs.rows)
+def _next(hubs: Hubs, open_: Open, answer: Answer, cost: Floats, found: tuple[Bools, float, int]) -> Open:
+    """Open what is at the wrong bound; and close again what these better prices show to be far.
+
+    `found` is what is wrong, (A,), the window, and of which round that is.
+    """
+    (wrong, window, round_), arcs, rows = found, hubs.arcs, len(hubs.rows)
     _, _, _, chords, sheds, _, _ = hubs.bounds
     row_wrong = np.zeros(len(arcs.supply), dtype=np.bool_)
     row_wrong[arcs.tail[wrong]] = True
     if round_ <= NARROW_ROUNDS and int(row_wrong[:rows].sum()) <= FEW * rows:
-        near = _opened(hubs, answer.prices, NARROWER * window, CLOSE)
+        near = _opened(hubs, answer.prices, cost, NARROWER * window, CLOSE)
         between = (answer.values > 0.0) & (answer.values < arcs.upper)
         wider = near.arcs | between
     else:
-        cost = np.abs(reduced(arcs, answer.prices))
-        wider = open_.arcs | ((cost <= NARROWER * window) & row_wrong[arcs.tail])
-        wrong = wrong & _best(hubs, answer.prices, window)
-        wider[chords:sheds] |= _opened(hubs, answer.prices, NARROWER * window, CLOSE).arcs[chords:sheds]
+        wider = open_.arcs | ((np.abs(cost) <= NARROWER * window) & row_wrong[arcs.tail])
+        wrong = wrong & _best(hubs, cost, window)
+        wider[chords:sheds] |= _opened(hubs, answer.prices, cost, NARROWER * window, CLOSE).arcs[chords:sheds]
     wider |= wrong
     wider[chords:sheds] |= answer.stretched[arcs.tail[chords:sheds] - hubs.first_pool]
     at_top = (answer.values >= arcs.upper) & np.isfinite(arcs.upper)

@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace.solver.core.program.hubs import Hubs
 from headrace.solver.core.program.layout import Floats, Ints, sums
-from headrace.solver.core.program.sparse import Matrix, matrix
+from headrace.solver.core.program.sparse import Matrix, rising_matrix
 
 STEEP = 40.0
 """Exponents are cut here."""
@@ -26,7 +26,11 @@ THIN = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """The network's arcs by kind, nodes as indices of it; `weight` (L,) is the log of what a link's pool can hold."""
+    """The network's arcs by kind, nodes as indices of it.
+
+    `weight` (L,) is the log of what a link's pool can hold; `keep_most` (K,) what can stay of what was there: of a row
+    no more than its demand.
+    """
 
     way_row: Ints
     way_hub: Ints
@@ -38,7 +42,7 @@ class Parts:
     keep_row: Ints
     keep_pool: Ints
     keep_cost: Floats
-    keep_room: Floats
+    keep_most: Floats
     chord_pool: Ints
     slope: Floats
     width: Floats
@@ -51,7 +55,8 @@ class Parts:
         """Give the same without ways that are dearer at these prices than their row's cheapest by more."""
         lowest = np.full(self.hubs, np.inf)
         np.minimum.at(lowest, self.link_hub, prices[self.link_pool])
-        near = self.ways(lowest)[1] <= most
+        # Picking by number is several times quicker than by mask.
+        near = np.flatnonzero(self.ways(lowest)[1] <= most)
         row = self.way_row[near]
         return replace(
             self,
@@ -63,9 +68,11 @@ class Parts:
 
     def ways(self, hub_price: Floats) -> tuple[Floats, Floats]:
         """Give each row's cheapest way, (R,), and how much dearer each way is, (W,)."""
-        cost = self.way_cost + hub_price[self.way_hub]
+        cost = hub_price.take(self.way_hub)
+        cost += self.way_cost
         least = np.minimum.reduceat(cost, self.way_start)
-        return least, cost - least[self.way_row]
+        cost -= least.take(self.way_row)
+        return least, cost
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +117,7 @@ def parts_of_network(hubs: Hubs) -> Parts:
         keep_row=arcs.tail[keep],
         keep_pool=arcs.head[keep] - hubs.first_pool,
         keep_cost=arcs.cost[keep],
-        keep_room=arcs.upper[keep],
+        keep_most=_keep_most(arcs.tail[keep], arcs.upper[keep], arcs.supply[: len(hubs.rows)]),
         chord_pool=chord_pool,
         slope=arcs.cost[chord],
         width=arcs.upper[chord],
@@ -121,54 +128,101 @@ def parts_of_network(hubs: Hubs) -> Parts:
     )
 
 
+def _keep_most(row: Ints, room: Floats, demand: Floats) -> Floats:
+    of_row = sums(row, room, len(demand))
+    return room * np.divide(demand, of_row, out=np.ones_like(of_row), where=of_row > demand)[row]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """What is asked for at some prices.
+
+    Of each link the share of its hub's flow, (L,); of each way that of its row's, and the flow, (W,); what is kept, and
+    its share of what may stay, (K,); what links draw, (L,), and pools are asked for, (G,).
+    """
+
+    part: Floats
+    share: Floats
+    flow: Floats
+    kept: Floats
+    stays: Floats
+    into: Floats
+    of_pools: Floats
+
+
+def excess_at(parts: Parts, prices: Floats, t: float, smoothing: float) -> Floats:
+    """Give what pools are asked for above what they hold, (G,) RPS, at prices (G,) ms and temperature t ms."""
+    filled, _ = _filled(parts, prices, t, smoothing)
+    held = sums(parts.chord_pool, parts.width * filled, parts.pools)
+    return _asked(parts, prices, t).of_pools - held
+
+
 def slope_at(parts: Parts, prices: Floats, t: float, smoothing: float, *, bend: bool) -> Slope:
     """Give slope and bend at prices (G,) ms and temperature t ms; without `bend`, `times` knows only own prices."""
-    drawn = parts.weight - prices[parts.link_pool] / t
-    most = np.full(parts.hubs, -np.inf)
-    np.maximum.at(most, parts.link_hub, drawn)
-    part = np.exp(np.maximum(drawn - most[parts.link_hub], -STEEP))
-    of_hub = sums(parts.link_hub, part, parts.hubs)
-    part /= of_hub[parts.link_hub]
-    least, gap = parts.ways(-t * (most + np.log(of_hub)))
-    share = np.exp(np.maximum(-gap / t, -STEEP))
-    total = np.add.reduceat(share, parts.way_start) + np.exp(np.clip((least - parts.refusal) / t, -STEEP, STEEP))
-    share /= total[parts.way_row]
-    kept, leaving = _kept(parts, prices, least - t * np.log(total), t)
-    left = parts.demand - sums(parts.keep_row, kept, len(parts.demand))
-    flow = share * np.maximum(left, 0.0)[parts.way_row]
-    into = sums(parts.way_hub, flow, parts.hubs)[parts.link_hub] * part
-    asked = sums(parts.link_pool, into, parts.pools) + sums(parts.keep_pool, kept, parts.pools)
-    held, rise = _held(parts, prices, t, smoothing)
-    squared = sums(parts.way_hub, flow * share, parts.hubs)[parts.link_hub] * part * part
+    asked = _asked(parts, prices, t)
+    filled, width = _filled(parts, prices, t, smoothing)
+    held = sums(parts.chord_pool, parts.width * filled, parts.pools)
+    rise = sums(parts.chord_pool, parts.width * filled * (1.0 - filled) / width, parts.pools)
+    leaving = sums(parts.keep_pool, asked.kept * (1.0 - asked.stays), parts.pools)
+    squared = sums(parts.way_hub, asked.flow * asked.share, parts.hubs).take(parts.link_hub) * asked.part * asked.part
     rest = leaving / t + rise + 1e-9
-    asking = sums(parts.link_pool, into, parts.pools) / t
+    asking = sums(parts.link_pool, asked.into, parts.pools) / t
     own = asking + rest
     # A row that has one way asks for the same at any price: what is left of it is rounding, and may be less than none.
     steep = rest + np.maximum(asking - sums(parts.link_pool, squared, parts.pools) / t, 0.0)
-    return Slope(asked - held, steep, own, _bend(parts, part, share, flow) if bend else None, t)
+    both = _bend(parts, asked.part, asked.share, asked.flow) if bend else None
+    return Slope(asked.of_pools - held, steep, own, both, t)
+
+
+def _asked(parts: Parts, prices: Floats, t: float) -> _Asked:
+    drawn = parts.weight - prices.take(parts.link_pool) / t
+    most = np.full(parts.hubs, -np.inf)
+    np.maximum.at(most, parts.link_hub, drawn)
+    part = np.exp(np.maximum(drawn - most.take(parts.link_hub), -STEEP))
+    of_hub = sums(parts.link_hub, part, parts.hubs)
+    part /= of_hub.take(parts.link_hub)
+    least, share = parts.ways(-t * (most + np.log(of_hub)))
+    # In place, since there are many ways: each gap becomes a share.
+    share /= -t
+    np.exp(np.maximum(share, -STEEP, out=share), out=share)
+    total = np.add.reduceat(share, parts.way_start) + np.exp(np.clip((least - parts.refusal) / t, -STEEP, STEEP))
+    share /= total.take(parts.way_row)
+    kept, stays = _kept(parts, prices, least - t * np.log(total), t)
+    left = parts.demand - sums(parts.keep_row, kept, len(parts.demand))
+    flow = np.maximum(left, 0.0).take(parts.way_row)
+    flow *= share
+    into = sums(parts.way_hub, flow, parts.hubs).take(parts.link_hub) * part
+    of_pools = sums(parts.link_pool, into, parts.pools) + sums(parts.keep_pool, kept, parts.pools)
+    return _Asked(part, share, flow, kept, stays, into, of_pools)
 
 
 def _bend(parts: Parts, part: Floats, share: Floats, flow: Floats) -> tuple[Matrix, Matrix]:
     """Give how ways of one row change together, (H, H), and how hubs are spread over pools, (H, G)."""
     counts = np.flatnonzero(share > THIN)
     row, hub, size = parts.way_row[counts], parts.way_hub[counts], (len(parts.demand), parts.hubs)
-    together = matrix(row, hub, flow[counts], size).T @ matrix(row, hub, share[counts], size)
-    return together, matrix(parts.link_hub, parts.link_pool, part, (parts.hubs, parts.pools))
+    together = rising_matrix(row, hub, flow[counts], size).T @ rising_matrix(row, hub, share[counts], size)
+    return together, rising_matrix(parts.link_hub, parts.link_pool, part, (parts.hubs, parts.pools))
 
 
-def _held(parts: Parts, prices: Floats, t: float, smoothing: float) -> tuple[Floats, Floats]:
-    """Give what pools hold at these prices, RPS, and how much more per ms."""
+def _filled(parts: Parts, prices: Floats, t: float, smoothing: float) -> tuple[Floats, Floats]:
+    """Give the share of each chord that is filled at these prices, (Y,), and over how many ms it fills."""
     width = t + smoothing * parts.slope
-    filled = 1.0 / (1.0 + np.exp(-np.clip((prices[parts.chord_pool] - parts.slope) / width, -STEEP, STEEP)))
-    rise = parts.width * filled * (1.0 - filled) / width
-    return sums(parts.chord_pool, parts.width * filled, parts.pools), sums(parts.chord_pool, rise, parts.pools)
+    above = prices.take(parts.chord_pool)
+    above -= parts.slope
+    above /= width
+    return _logistic(above), width
 
 
 def _kept(parts: Parts, prices: Floats, open_: Floats, t: float) -> tuple[Floats, Floats]:
-    """Give what stays where it was, (K,) RPS, and how much of it is about to leave pools, (G,) RPS."""
-    saved = open_[parts.keep_row] - parts.keep_cost - prices[parts.keep_pool]
-    stays = 1.0 / (1.0 + np.exp(-np.clip(saved / t, -STEEP, STEEP)))
-    room = sums(parts.keep_row, parts.keep_room, len(parts.demand))
-    fits = np.divide(parts.demand, room, out=np.ones_like(room), where=room > parts.demand)
-    kept = parts.keep_room * fits[parts.keep_row] * stays
-    return kept, sums(parts.keep_pool, kept * (1.0 - stays), parts.pools)
+    """Give what stays where it was, RPS, and its share of what may, (K,)."""
+    saved = open_.take(parts.keep_row) - parts.keep_cost - prices.take(parts.keep_pool)
+    stays = _logistic(saved / t)
+    return parts.keep_most * stays, stays
+
+
+def _logistic(x: Floats) -> Floats:
+    """Give 1 / (1 + exp(-x)), in the place of x."""
+    np.clip(x, -STEEP, STEEP, out=x)
+    np.exp(np.negative(x, out=x), out=x)
+    x += 1.0
+    return np.divide(1.0, x, out=x)

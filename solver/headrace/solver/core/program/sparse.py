@@ -35,9 +35,10 @@ def compressed_arcs(tail: Ints, head: Ints, nodes: int) -> tuple[Indices, Indice
     return start.astype(np.int32), column[order].astype(np.int32), value
 
 
-def matrix(row: Ints, column: Ints, value: Floats, shape: tuple[int, int]) -> Matrix:
-    """Give a sparse matrix to multiply with; what is named twice is added up."""
-    return csr_array((value, (row, column)), shape=shape)
+def rising_matrix(row: Ints, column: Ints, value: Floats, shape: tuple[int, int]) -> Matrix:
+    """Give a sparse matrix to multiply with, of entries that come by row, then column; no place is named twice."""
+    start = np.append(0, np.cumsum(np.bincount(row, minlength=shape[0])))
+    return csr_array((value, column, start), shape=shape)
 
 
 def component_labels(start: npt.NDArray[np.integer[Any]], end: npt.NDArray[np.integer[Any]], size: int) -> Ints:
