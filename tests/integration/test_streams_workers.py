@@ -21,6 +21,8 @@ pytestmark = pytest.mark.apache
 SETTINGS = StreamsSettings()
 ENGINES = [f"engine-{i}" for i in range(6)]
 ROUNDS = 5 if THOROUGH else 2
+PATIENT = {"streams.session_timeout_ms": "15000"}
+"""A worker that the machine lets sleep for a session rightly ends: here only those that the test ends shall."""
 
 
 class Flow:
@@ -44,7 +46,7 @@ def test_two_workers_lose_and_double_nothing_however_often_the_partitions_change
     bus = Bus(apache_broker.kafka, apache_topics)
     bus.announce(ENGINES)
     flow, dice = Flow(bus, 31), np.random.default_rng(32)
-    running = [Worker(bus, tmp_path / "a"), Worker(bus, tmp_path / "b")]
+    running = [Worker(bus, tmp_path / name, **PATIENT) for name in ("a", "b")]
     try:
         for worker in running:
             worker.wait_until("streams ready")
@@ -56,7 +58,7 @@ def test_two_workers_lose_and_double_nothing_however_often_the_partitions_change
             else:
                 assert leaving.stop() == 0, leaving.said()
             flow.go(int(dice.integers(10, 80)))
-            running.append(Worker(bus, tmp_path / f"c{number}"))
+            running.append(Worker(bus, tmp_path / f"c{number}", **PATIENT))
             running[-1].wait_until("fleet read to its end")
             flow.go(int(dice.integers(10, 80)))
         for worker in running:
@@ -77,7 +79,7 @@ def test_workers_of_one_command_share_the_load_are_started_again_counted_and_sto
     bus = Bus(apache_broker.kafka, apache_topics)
     bus.announce(ENGINES)
     flow, port = Flow(bus, 33), free_ports(1)[0]
-    both = Worker(bus, tmp_path, "--workers", "2", **{"streams.metrics_port": str(port)})
+    both = Worker(bus, tmp_path, "--workers", "2", **PATIENT | {"streams.metrics_port": str(port)})
     try:
         _wait(both, lambda: both.said().count('"streams ready"') >= 2)
         flow.go(30)
