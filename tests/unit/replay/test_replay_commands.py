@@ -200,6 +200,23 @@ def test_what_is_set_for_all_is_of_the_recorded_policy_too_beside_what_was_recor
     assert digests[0]["digest"] == digests[1]["digest"]
 
 
+def test_run_and_report_print_the_table_and_the_verdict_not_a_path_alone(tmp_path: Path) -> None:
+    folder = recorded_run().write(tmp_path / "history")
+    asked = ("replay", "run", "--dir", folder, "--policy", "nearest", "--out", tmp_path / "out", "--processes", 1)
+    told = run(*asked).stdout.splitlines()
+    found = orjson.loads((tmp_path / "out" / "comparison.json").read_bytes())
+    assert told[0] == "recorded: 12 ticks, 12 with the recorded weights"
+    table = told.index(next(line for line in told if line.startswith("variant ")))
+    assert "moved %/min" in told[table]
+    for line, variant in zip(told[table + 1 :], found["variants"], strict=False):
+        mean, p99 = (variant["numbers"][name]["value"] for name in ("mean_ms", "p99_ms"))
+        assert line.split()[:2] == [variant["name"], f"{mean:,.0f}"]
+        assert f"{p99:,.0f}" in line
+    assert all(sentence in told for sentence in found["verdict"])
+    assert told[-1] == f"report: {tmp_path / 'out' / 'report.html'}"
+    assert run("replay", "report", tmp_path / "out").stdout.splitlines() == told[told.index("") + 1 :]
+
+
 def test_no_other_policy_is_called_as_the_recorded_run_is(tmp_path: Path) -> None:
     folder = recorded_run(2).write(tmp_path / "history")
     told = refused("replay", "run", "--dir", folder, "--out", tmp_path / "out", "--policy", "recorded=nearest")

@@ -5,6 +5,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,12 @@ import pytest
 from headrace.replay.core.played import PlayedTick
 from headrace.replay.report.differences import decider, largest_differences
 from headrace.replay.report.document import Origin, document
+from headrace.replay.report.legend import KINDS, legend_lines
 from headrace.replay.report.text_table import table_lines
 from headrace.replay.report.write import read_document, schema_text, write_report
 from headrace.replay.score.comparison import compare
+from headrace.replay.score.measured import NOTHING_MEASURED, MeasuredFleet, Shown
+from headrace.replay.score.off_policy import OffPolicyEstimate
 from headrace.replay.score.variant import score_variant
 from headrace.replay.score.variant_score import VariantScore
 from headrace.schemas.errors import InvalidInputError
@@ -111,6 +115,29 @@ def test_tables_and_csv_say_what_the_document_says(tmp_path: Path) -> None:
     mean = lp["numbers"]["mean_ms"]
     assert rows[2].split()[1].rstrip("+-") == f"{mean['value']:,.0f}"
     assert rows[3].split()[0] == f"{mean['low']:,.0f}..{mean['high']:,.0f}"
+
+
+def test_each_kind_of_mean_has_one_word_and_it_is_the_same_in_docs_page_text_and_json(tmp_path: Path) -> None:
+    docs = (Path(__file__).parents[3] / "infra" / "docs" / "replay.md").read_text()
+    names = json.loads(schema_text())["properties"]["legend"]["items"]["properties"]["name"]["enum"]
+    assert names == [kind.name for kind in KINDS]
+    for kind in KINDS:
+        assert f"| **{kind.name}** | {kind.sentence} |" in docs
+    assert list(legend_lines(told())) == []  # of one kind alone nothing has to be told apart
+    shown = MeasuredFleet(Shown(1000, 0.2, 0.3), {}, NOTHING_MEASURED.spread, {})
+    score = score_variant("recorded", (played(float(s), at(s), {"A": {"e1": 1.0}}) for s in range(20)))
+    found = compare("recorded", [score], measured=shown)
+    estimate = OffPolicyEstimate(1000, 500.0, 0.0, 190.0, 210.0, 205.0, 3.0)
+    found = replace(found, variants=(replace(found.variants[0], off_policy=estimate),))
+    whole = document(found, Origin("t", "by hand", closed_loop=False))
+    assert [each["name"] for each in whole["legend"]] == ["scored", "estimated", "measured", "scored, engine alone"]
+    assert [each["mean_ms"] for each in whole["legend"]][1:3] == [210.0, 200.0]
+    page = write_report(whole, tmp_path).read_text()
+    for each, line in zip(whole["legend"], list(legend_lines(whole))[1:], strict=True):
+        assert line.split("  ")[1] == each["name"]
+        assert f"<td>{each['name']}</td>" in page
+    (tmp_path / "comparison.json").write_text(json.dumps({k: v for k, v in whole.items() if k != "legend"}))
+    assert "Which number is which" not in write_report(read_document(tmp_path), tmp_path / "older").read_text()
 
 
 def test_a_mean_stands_beside_what_is_unserved_in_every_world(tmp_path: Path) -> None:

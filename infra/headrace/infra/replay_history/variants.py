@@ -24,11 +24,11 @@ from headrace.replay.core.instants import instant
 from headrace.replay.core.variant import RECORDED, Variant, parse_variants
 from headrace.replay.report.differences import decider, largest_differences
 from headrace.replay.report.document import Origin, document
+from headrace.replay.report.text_table import report_lines
 from headrace.replay.report.write import write_report
 from headrace.replay.runs.common_span import common_span
 from headrace.replay.runs.variants import Job, Ran, measured_in, recorded_settings, run_variants
-from headrace.replay.score.comparison import Comparison, compare
-from headrace.replay.score.digits import five_digits
+from headrace.replay.score.comparison import compare
 from headrace.replay.score.measured import MeasuredFleet
 from headrace.replay.score.variant_score import VariantScore
 from headrace.replay.sources.folder import HistoryFolder
@@ -42,8 +42,6 @@ ANEW = "recorded-anew"
 """The recorded policy over signals that are folded anew, beside what was recorded."""
 SET = "recorded-set"
 """The recorded policy with what was set for all variants, beside what was recorded."""
-TOLD = 4
-"""Numbers of a variant that are told in a line; all of them are in the report."""
 NO_SETTINGS = (
     "history does not hold the shadow's settings: why it decided as it did cannot be explained, and is told only as "
     "far as its snapshots tell"
@@ -219,8 +217,8 @@ def _run(
         measured=measured,
         configurations={ran.name: ran.configuration for ran in played},
     )
-    told = {ran.name: ran.off_policy for ran in played}
-    variants = tuple(replace(each, off_policy=told[each.score.name]) for each in comparison.variants)
+    estimates = {ran.name: ran.off_policy for ran in played}
+    variants = tuple(replace(each, off_policy=estimates[each.score.name]) for each in comparison.variants)
     comparison = replace(comparison, variants=variants)
     complete = len(runs) == len(jobs) and all(ran.complete for ran in runs)
     told_by = [job for job in jobs if not job.guessed]
@@ -230,8 +228,10 @@ def _run(
     differences = largest_differences(scores[0], scores[1:], deciders)
     origin = _origin(history, asked, runs, span or history.span, complete=complete)
     origin = replace(origin, notes=(*notes, *origin.notes))
-    page = write_report(document(comparison, origin, differences), asked.out)
-    return Result(tuple(runs), complete, tuple(_lines(runs, comparison, page, complete=complete)), tuple(origin.notes))
+    told = document(comparison, origin, differences)
+    page = write_report(told, asked.out)
+    lines = (*_ticks(runs), "", *report_lines(told, page))
+    return Result(tuple(runs), complete, lines, tuple(origin.notes))
 
 
 def _alike(scores: Sequence[VariantScore]) -> Sequence[VariantScore]:
@@ -259,22 +259,11 @@ def _origin(history: HistoryFolder, asked: Asked, runs: Sequence[Ran], span: Spa
     return Origin(f"Replay of {of}", source, closed_loop=False, notes=notes, complete=complete)
 
 
-def _lines(runs: Sequence[Ran], comparison: Comparison, page: Path, *, complete: bool) -> list[str]:
+def _ticks(runs: Sequence[Ran]) -> list[str]:
+    """Say how many ticks each variant played, and how many came to the recorded weights."""
     lines: list[str] = []
-    numbers = {each.score.name: each.numbers for each in comparison.variants}
     for ran in runs:
-        known = [told for told in numbers.get(ran.name, ()) if told.value is not None]
-        said = ", ".join(f"{told.number.label} {_shown(told.value or 0.0)} {told.number.unit}" for told in known[:TOLD])
         whole = "" if ran.complete else ", stopped before the end"
         same = f", {ran.same} with the recorded weights" if ran.same else ""
-        lines.append(f"{ran.name}: {ran.ticks} ticks{same}{whole}; {said}")
-    lines.append(f"report: {page}")
-    if not complete:
-        lines.append("stopped before the end: the numbers are of what was played until then")
+        lines.append(f"{ran.name}: {ran.ticks} ticks{same}{whole}")
     return lines
-
-
-def _shown(value: float) -> str:
-    """Show a number as the table of the report does."""
-    rounded = five_digits(value)
-    return f"{rounded:,.0f}" if abs(rounded) >= 100.0 else f"{rounded:.4g}"

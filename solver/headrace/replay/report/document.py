@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from headrace.replay.report.differences import Difference
+from headrace.replay.report.legend import legend
 from headrace.replay.score.cautions import cautions
 from headrace.replay.score.comparison import Compared, Comparison, Told
 from headrace.replay.score.contradiction import by_decisions
@@ -64,6 +65,7 @@ def document(comparison: Comparison, origin: Origin, differences: Sequence[Diffe
         "best": best_of(comparison).score.name,
         "verdict": list(verdict(comparison)),
         "cautions": list(cautions(comparison, closed_loop=origin.closed_loop)),
+        "legend": _rounded(legend(comparison)),
         "blocks": {"count": comparison.blocks[0], "seconds": comparison.blocks[1]},
         "order_holds": comparison.order_holds,
         "calibration": _rounded(asdict(comparison.calibration)),

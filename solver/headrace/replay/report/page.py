@@ -16,6 +16,7 @@ from headrace.replay.report.tables import (
     differences,
     esc,
     groups_table,
+    legend_table,
     trust_table,
     variants_table,
 )
@@ -64,6 +65,7 @@ def _cautions(document: Mapping[str, Any]) -> str:
 def _overview(document: Mapping[str, Any]) -> str:
     return (
         f"<h2>Variants</h2>{variants_table(document)}"
+        f"{_legend(document)}"
         "<details><summary>Every number</summary>" + all_numbers_table(document) + "</details>"
         "<h2>Over time</h2><div class=pair>"
         + _figure("latency", _latency_caption(document))
@@ -73,6 +75,17 @@ def _overview(document: Mapping[str, Any]) -> str:
         + _figure("ecdf", "Requests by end-to-end latency.")
         + _figure("unserved", "Requests shed by the weights, or refused by full or dead engines.")
         + "</div>"
+    )
+
+
+def _legend(document: Mapping[str, Any]) -> str:
+    """Give which number is which, open; nothing where there is one kind alone."""
+    rows = document.get("legend", ())  # an older build has none
+    if len(rows) < 2:
+        return ""
+    return (
+        f"<details open><summary>Which number is which, by the mean of {esc(document['recorded'])}</summary>"
+        f"{legend_table(rows)}</details>"
     )
 
 

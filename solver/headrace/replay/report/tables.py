@@ -55,18 +55,24 @@ def variants_table(document: Document) -> str:
 
 
 def _variants_caption(document: Document) -> str:
-    blocks = document["blocks"]
+    blocks, against = document["blocks"], f"{_told_by(document)}, against {esc(document['recorded'])}"
     drawn = f"{blocks['count']} blocks of {blocks['seconds']:g} s"
     if all(number["low"] is None for variant in document["variants"] for number in variant["numbers"].values()):
         return (
-            f"Against {esc(document['recorded'])}: below each value the difference. There are no 95 % intervals, and "
-            f"so no colours: the run is too short for them ({drawn})."
+            f"{against}: below each value the difference. There are no 95 % intervals, and so no colours: the run is "
+            f"too short for them ({drawn})."
         )
     return (
-        f"Against {esc(document['recorded'])}: below each value its 95 % interval, then the difference with its own "
-        f"(block bootstrap, {drawn}). Green is better, orange worse; a difference whose interval holds 0 has no "
-        "colour, and a number without blocks to draw has no interval."
+        f"{against}: below each value its 95 % interval, then the difference with its own (block bootstrap, {drawn}). "
+        "Green is better, orange worse; a difference whose interval holds 0 has no colour, and a number without blocks "
+        "to draw has no interval."
     )
+
+
+def _told_by(document: Document) -> str:
+    if "met_mean_ms" in document["variants"][0]["numbers"]:
+        return "Met by simulated users, or counted of weights and sessions; the last columns scored by load profiles"
+    return "Scored by load profiles"
 
 
 def trust_table(document: Document) -> str:
@@ -92,9 +98,9 @@ def trust_table(document: Document) -> str:
         "it can serve runs at load 1 with a computed queue before it: the last column says for how long."
     )
     head = (
-        f"<th>variant</th><th>nominal</th><th>profiles {error} faster</th><th>profiles {error} slower</th>"
+        f"<th>variant</th><th>scored</th><th>profiles {error} faster</th><th>profiles {error} slower</th>"
         "<th>at loads never measured, %</th><th>bounds of what lies there</th><th>beyond the wall, engine seconds</th>"
-        "<th class=words>from single decisions</th>"
+        "<th class=words>estimated from single decisions</th>"
     )
     return _table(caption, head, "".join(rows))
 
@@ -111,13 +117,22 @@ def calibration_table(document: Document) -> str:
     )
     sentence = esc(calibration["sentence"])
     head = (
-        "<th>engine latency, ms</th><th>requests</th><th>mean, measured</th><th>scored</th><th>off</th>"
+        "<th>engine latency, ms</th><th>requests</th><th>mean, measured</th><th>scored, engine alone</th><th>off</th>"
         "<th>p95, measured</th><th>scored</th><th>off</th>"
     )
     agreement = esc(calibration["agreement"])
     return f"<p class='{agreement}'>{sentence[:1].upper()}{sentence[1:]}.</p>" + _table(
         "Without the network, as engines tell it. Bounds: mean 10 %, p95 20 %, all engines together.", head, rows
     )
+
+
+def legend_table(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Give which number is which."""
+    body = "".join(
+        f"<tr><td>{esc(row['name'])}</td><td>{_value(row['mean_ms'])}</td><td class=words>{esc(row['is'])}</td></tr>"
+        for row in rows
+    )
+    return _table("", "<th>number</th><th>mean, ms</th><th class=words>is</th>", body)
 
 
 def groups_table(document: Document, kind: str) -> str:

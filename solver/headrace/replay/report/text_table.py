@@ -1,7 +1,10 @@
 """A comparison's document as lines for a terminal: the table of variants with intervals, then the verdict."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+from headrace.replay.report.legend import legend_lines
 
 _LATENCIES = (("mean_ms", "mean ms"), ("p95_ms", "p95 ms"), ("p99_ms", "p99 ms"))
 _MOVEMENT = (
@@ -47,6 +50,17 @@ def verdict_lines(document: Mapping[str, Any]) -> Iterator[str]:
     """Give the three sentences, and what must be known before they are believed."""
     yield from document["verdict"]
     yield from document.get("cautions", ())  # an older build wrote none
+
+
+def report_lines(document: Mapping[str, Any], page: Path) -> Iterator[str]:
+    """Give all that a command prints of a comparison."""
+    yield from table_lines(document)
+    for part in (legend_lines(document), verdict_lines(document)):
+        lines = list(part)
+        yield from ("", *lines) if lines else ()
+    if not document["complete"]:
+        yield "Stopped before the end: the numbers are of what was played until then."
+    yield from ("", f"report: {page}")
 
 
 def _told_by(document: Mapping[str, Any], columns: Sequence[tuple[str, str]], *, met: bool) -> str:

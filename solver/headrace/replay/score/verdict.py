@@ -52,7 +52,7 @@ def verdict(comparison: Comparison) -> tuple[str, str, str]:
 def _alone(comparison: Comparison) -> str:
     recorded = comparison.variants[0]
     if comparison.met:
-        return f"The simulated users of {recorded.score.name} waited {_waited(recorded, comparison)}."
+        return f"{recorded.score.name}: {_waited(recorded, comparison)}."
     return f"{recorded.score.name} is expected at {_waited(recorded, comparison)}."
 
 
@@ -67,7 +67,7 @@ def _nobody(comparison: Comparison) -> str:
             return (
                 f"No difference between {each.score.name} ({_mean(each, comparison)}) and {recorded.score.name} "
                 f"({_mean(recorded, comparison)}) can be told ({why}), with {_left(each, comparison)} against "
-                f"{_left(recorded, comparison)}{rest}."
+                f"{_left_too(recorded, comparison)}{rest}."
             )
     mean = lead_of(comparison).mean
     next_best = min(others, key=lambda c: _or_endless(c.told(mean).value))
@@ -83,7 +83,7 @@ def _better(best: Compared, comparison: Comparison) -> str:
     share = 100.0 * (mean.difference or 0.0) / was.value if was.value else 0.0
     between, why = mean.difference_interval, alike(best, comparison)
     best_of_all = f"{best.score.name} was best" if comparison.met else f"{best.score.name} would have been best"
-    left = f"{_left(best, comparison)} against {_left(recorded, comparison)}"
+    left = f"{_left(best, comparison)} against {_left_too(recorded, comparison)}"
     if why is not None:
         return (
             f"{best_of_all} by what it serves: {left} of {recorded.score.name}; no difference in the mean can be told, "
@@ -138,7 +138,7 @@ def _waited(compared: Compared, comparison: Comparison) -> str:
 
 def _mean(compared: Compared, comparison: Comparison) -> str:
     mean = _ms(compared.told(lead_of(comparison).mean))
-    return f"{mean} for its simulated users" if comparison.met else f"{mean} end to end"
+    return f"{mean} for its simulated users" if comparison.met else f"{mean} end to end (scored)"
 
 
 def _left(compared: Compared, comparison: Comparison) -> str:
@@ -147,6 +147,12 @@ def _left(compared: Compared, comparison: Comparison) -> str:
         shed, failed = (compared.told(name).value or 0.0 for name in ("met_shed_percent", "met_failed_percent"))
         return f"{shed:.2f} % shed and {failed:.2f} % failed"
     return f"{compared.told('unserved_percent').value or 0.0:.2f} % of requests unserved"
+
+
+def _left_too(compared: Compared, comparison: Comparison) -> str:
+    """Say the same of the one that it is held against, shorter."""
+    names = ("met_shed_percent", "met_failed_percent") if comparison.met else ("unserved_percent",)
+    return " and ".join(f"{compared.told(name).value or 0.0:.2f} %" for name in names)
 
 
 def _ms(told: Told) -> str:

@@ -13,7 +13,7 @@ import orjson
 @click.option("--json", "as_json", is_flag=True, help="Print the whole comparison as JSON.")
 def command(*, place: Path, out: Path | None, schema: bool, as_json: bool) -> None:
     """Draw the report of a comparison again: DIR is what `replay run` or `replay simulate` wrote, or its JSON file."""
-    from headrace.replay.report.text_table import table_lines, verdict_lines
+    from headrace.replay.report.text_table import report_lines
     from headrace.replay.report.write import read_document, schema_text, write_report
 
     if schema:
@@ -24,5 +24,5 @@ def command(*, place: Path, out: Path | None, schema: bool, as_json: bool) -> No
     if as_json:
         click.echo(orjson.dumps(document))
         return
-    for line in (*table_lines(document), "", *verdict_lines(document), "", f"report: {page}"):
+    for line in report_lines(document, page):
         click.echo(line)

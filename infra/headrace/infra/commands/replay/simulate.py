@@ -74,7 +74,7 @@ def command(
     from headrace.infra.simulate.trace_arrivals import answers_within, with_trace
     from headrace.infra.traces import read_trace
     from headrace.replay.core.variant import parse_variants
-    from headrace.replay.report.text_table import table_lines, verdict_lines
+    from headrace.replay.report.text_table import report_lines
     from headrace.replay.report.write import write_report
     from headrace.replay.score.length_spread import spread_of_values
     from headrace.replay.score.settings import ScoreSettings
@@ -100,7 +100,7 @@ def command(
     if as_json:
         click.echo(orjson.dumps(document))
     else:
-        for line in (*table_lines(document), "", *verdict_lines(document), "", f"report: {page}"):
+        for line in report_lines(document, page):
             click.echo(line)
     if not document["complete"]:
         sys.exit(INTERRUPTED)
