@@ -58,8 +58,8 @@ def simulate_flows(
         stamp = TickStamp(1, k + 1, now_ms)
         decided = decide(problem, previous, settings.solver, lp, stamp, START_MS - settings.solver.first_wait_ms)
         if isinstance(decided, Decided):
-            previous = decided.tick.snapshot
-            scorer.add(PlayedTick(now_ms, problem, previous, decided.tick.record, told))
+            tick, stood, previous = decided.tick, previous, decided.tick.snapshot
+            scorer.add(PlayedTick(now_ms, problem, previous, tick.record, told, stood, settings.solver))
         step, happened = fleet.step(previous, demand.rps[:, k], begin_s, demand.step_s)
         signals.add(step)
         told = _told(plan, step, now_ms, now_ms + round(1000 * demand.step_s))

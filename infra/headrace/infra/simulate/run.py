@@ -26,6 +26,7 @@ from headrace.schemas.topics import SIGNALS_ENGINE
 from headrace.solver.core.linear import LinearSolver
 from headrace.solver.core.problem import Problem
 from headrace.solver.core.tick import Tick
+from headrace.solver.settings import SolverSettings
 
 START_MS = 1_700_000_000_000
 SETTLE_S = 15.0
@@ -84,7 +85,7 @@ def simulate(name: str, plan: Plan, settings: LoopSettings, lp: LinearSolver, ad
     loop.simulation.run_until(begins_s)
     tokens = {plan.scenario.model: plan.scenario.mean_tokens[1]}
     known = replace(NOTHING_MEASURED, spread=plan.spread, output_tokens=tokens)
-    recorder = _Recorder(loop, VariantScorer(name, plan.score, known))
+    recorder = _Recorder(loop, VariantScorer(name, plan.score, known), settings.solver)
     loop.watchers.append(recorder.tick)
     done_s = 0.0
     while done_s < plan.seconds:
@@ -102,10 +103,11 @@ def simulate(name: str, plan: Plan, settings: LoopSettings, lp: LinearSolver, ad
 class _Recorder:
     """Gives each tick of a loop to a scorer, and reads the engines' states once a second."""
 
-    def __init__(self, loop: ClosedLoop, scorer: VariantScorer) -> None:
+    def __init__(self, loop: ClosedLoop, scorer: VariantScorer, solver: SolverSettings) -> None:
         self.scorer = scorer
         self.measured = MeasuredFold(loop.simulation.now_ms)
         self._loop = loop
+        self._solver = solver
         self._read_ms = 0
         self._teller = Teller()
 
@@ -114,7 +116,8 @@ class _Recorder:
         now_ms = tick.snapshot.commit.tick_ms
         view = self._loop.view()
         told = self._teller.tell(view.demands, pooled(view.engines))
-        self.scorer.add(PlayedTick(now_ms, problem, tick.snapshot, tick.record, told))
+        stood = self._loop.snapshots[-2][1] if len(self._loop.snapshots) > 1 else None
+        self.scorer.add(PlayedTick(now_ms, problem, tick.snapshot, tick.record, told, stood, self._solver))
         if now_ms >= self._read_ms:
             self._read_ms = now_ms + STATES_EVERY_MS
             for value in self._loop.states(SIGNALS_ENGINE).values():

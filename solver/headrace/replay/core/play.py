@@ -40,9 +40,8 @@ def play_recorded(ticks: Iterable[RecordedTick], standing: Standing, known: Solv
         commit = tick.snapshot.commit
         view = standing.at(commit.inputs)
         problem = in_work(assemble(view, settings, commit.tick_ms), tick.previous)
-        yield PlayedTick(
-            commit.tick_ms, problem, tick.snapshot, tick.record, teller.tell(view.demands, pooled(view.engines))
-        )
+        told = teller.tell(view.demands, pooled(view.engines))
+        yield PlayedTick(commit.tick_ms, problem, tick.snapshot, tick.record, told, tick.previous, settings)
 
 
 def rising(ticks: Iterable[PlayedTick]) -> Iterator[PlayedTick]:
@@ -98,4 +97,5 @@ def decided(
     decision = decide(problem, previous, settings, lp, stamp, commit.tick_ms - settings.first_wait_ms)
     if isinstance(decision, Waiting):
         return None
-    return PlayedTick(commit.tick_ms, problem, decision.tick.snapshot, decision.tick.record)
+    made = decision.tick
+    return PlayedTick(commit.tick_ms, problem, made.snapshot, made.record, previous=previous, settings=settings)

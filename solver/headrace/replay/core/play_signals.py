@@ -115,5 +115,5 @@ def play_signals(
         decision = decide(problem, previous, settings, lp, stamp, tick_ms - settings.first_wait_ms)
         if not isinstance(decision, Waiting):
             tick = decision.tick
-            yield PlayedTick(tick_ms, problem, tick.snapshot, tick.record, told)
+            yield PlayedTick(tick_ms, problem, tick.snapshot, tick.record, told, previous, settings)
             previous, version = tick.snapshot, version + 1

@@ -9,6 +9,7 @@ from headrace.replay.core.told import NOTHING_TOLD, Told
 from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.weights import Snapshot
 from headrace.solver.core.problem import Problem
+from headrace.solver.settings import SolverSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class PlayedTick:
         snapshot: the weights of every route from this tick on, with shed and retry ratios, status and reasons.
         record: the tick's decision record; None where history holds none.
         told: what was new at it of the time before; nothing was planned by it.
+        previous: the snapshot that it was decided upon; None where there was none, or it is that of the tick before.
+        settings: what it was decided by; None where that is not known.
     """
 
     now_ms: int
@@ -29,3 +32,5 @@ class PlayedTick:
     snapshot: Snapshot
     record: SolveRecord | None
     told: Told = NOTHING_TOLD
+    previous: Snapshot | None = None
+    settings: SolverSettings | None = None

@@ -18,6 +18,9 @@ from headrace.solver.settings import SolverSettings
 
 PER_VARIANT = 3
 LEAST_RPS = 0.01
+SHOWN = 0.0005
+"""Shares are shown to a tenth of a percent."""
+OTHERWISE = "Decided again it comes out otherwise, so its terms are not known; this is what its snapshot says."
 
 Decider = Callable[[Witness], Tick]
 """Decides a witnessed tick once more, as the variant did."""
@@ -39,12 +42,12 @@ class Difference:
 
 
 def decider(settings: SolverSettings, lp: LinearSolver) -> Decider:
-    """Give what decides a tick by these settings."""
+    """Give what decides a tick by its own settings, and by these where they are not known."""
 
     def decide(witness: Witness) -> Tick:
         commit = witness.tick.snapshot.commit
         stamp = TickStamp(commit.epoch, commit.version, witness.tick.now_ms)
-        return solve_tick(witness.tick.problem, witness.previous, settings, lp, stamp)
+        return solve_tick(witness.tick.problem, witness.previous, witness.tick.settings or settings, lp, stamp)
 
     return decide
 
@@ -120,10 +123,25 @@ def _why(witness: Witness, decide: Decider | None, route: str, engine_id: str) -
     cluster, model, request_class = route.split("|")
     if decide is not None:
         try:
-            return explain(decide(witness), cluster, engine_id, model, request_class).sentences
+            again = decide(witness)
+            found = explain(again, cluster, engine_id, model, request_class).sentences
         except InvalidInputError:
-            pass  # the tick only held: its snapshot says why
+            return _told(witness.tick.snapshot, route, engine_id)  # it only held: its snapshot says why
+        if _agree(again.snapshot, witness.tick.snapshot, route):
+            return found
+        return (*_told(witness.tick.snapshot, route, engine_id), OTHERWISE)
     return _told(witness.tick.snapshot, route, engine_id)
+
+
+def _agree(again: Snapshot, stood: Snapshot, route: str) -> bool:
+    """Say whether two snapshots share a route out alike, to what is shown of it."""
+    one, other = (
+        next((_shares(each) for each in snapshot.routes if str(each.route) == route), None)
+        for snapshot in (again, stood)
+    )
+    if one is None or other is None:
+        return one is other
+    return all(abs(one.get(e, 0.0) - other.get(e, 0.0)) < SHOWN for e in one.keys() | other.keys())
 
 
 def _told(snapshot: Snapshot, route: str, engine_id: str) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 WATCHED_ROUTES = 6
 """Routes whose weights are kept over time: those with the most demand at the first tick that has any."""
+MOST_POLICIES = 8
+"""Changes of policy or settings within a run that are kept; a run has none but where it was recorded so."""
 
 
 class VariantScorer:
@@ -77,6 +79,8 @@ class VariantScorer:
         self._standing: tuple[PlayedTick, frozenset[str]] | None = None
         self._before: Snapshot | None = None
         self._policy = ""
+        self._rules = ("", "")
+        self._policies: list[tuple[int, str]] = []
 
     def add(self, tick: PlayedTick) -> None:
         """Take the next tick.
@@ -118,6 +122,7 @@ class VariantScorer:
             watched=self._watched,
             witnesses=self._witnesses.kept(),
             slow=dict(sorted(self._slow.items())),
+            policies=tuple(self._policies),
         )
 
     # --- one tick ---------------------------------------------------------------------------------------------------
@@ -142,7 +147,8 @@ class VariantScorer:
         self._policy = tick.snapshot.commit.policy
         self._ticks += 1
         self._to_ms = tick.now_ms + span_ms
-        self._witnesses.add(tick, self._before)
+        self._witnesses.add(tick, tick.previous or self._before)
+        self._see_policy(tick)
         moved, reversals = self._move(tick)
         tokens = self._back.tokens(tick.now_ms, self._tokens)
         self._slowness.see(tick.problem, tick.now_ms, tokens)
@@ -171,6 +177,13 @@ class VariantScorer:
                 one.engine_mass, one.engine_sums = self._inside(placement, happened, seconds)
                 self._bins.at(tick.now_ms).add(one)
                 self._keep(placement, happened, cells, seconds)
+
+    def _see_policy(self, tick: PlayedTick) -> None:
+        commit = tick.snapshot.commit
+        if (commit.policy, commit.policy_hash) != self._rules:
+            self._rules = commit.policy, commit.policy_hash
+            self._policies.append((tick.now_ms, commit.policy))
+            del self._policies[MOST_POLICIES:]
 
     def _move(self, tick: PlayedTick) -> tuple[float, int]:
         """Give the share of traffic that this tick's weights move, and how many of its changes turn back."""

@@ -53,6 +53,8 @@ class VariantScore:
         slow: engines that history shows as slow, and for how many seconds.
         sessions: where sessions are known, what became of their warm caches; None where they are not, and the cold
             share of `sums` is from how much traffic was moved.
+        policies: (instant, policy) from where on it, or its settings, were others than before; more than one where the
+            recorded policy changed within the range.
         met: what simulated users met; None where the run was no simulation.
     """
 
@@ -77,6 +79,7 @@ class VariantScore:
     slow: dict[str, float]
     sessions: SessionHits | None = None
     met: UsersMet | None = None
+    policies: tuple[tuple[int, str], ...] = ()
 
     @property
     def engine_sums(self) -> Floats:
