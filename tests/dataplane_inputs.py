@@ -65,6 +65,7 @@ def snapshot(
     epoch: int | None = None,
     mode: SnapshotMode = SnapshotMode.LIVE,
     tick_ms: int = TICK_MS,
+    demand_until_ms: int | None = None,
 ) -> Snapshot:
     by_key = {route.key: route for route in routes}
     commit = SnapshotCommit(
@@ -82,6 +83,7 @@ def snapshot(
         policy="lp",
         policy_hash="0",
         inputs=(),
+        demand_until_ms=demand_until_ms,
     )
     return Snapshot(commit, tuple(by_key[key] for key in sorted(by_key)))
 

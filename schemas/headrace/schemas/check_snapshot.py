@@ -107,6 +107,8 @@ def _commit_problems(commit: SnapshotCommit, keys: list[bytes]) -> Iterator[str]
     if commit.status is SnapshotStatus.UNKNOWN:
         yield "commit.status is UNKNOWN"
     yield from _outside(commit, _COMMIT_BOUNDS, "commit.")
+    if commit.demand_until_ms is not None and not 0 <= commit.demand_until_ms <= _LONG_MAX:
+        yield f"commit.demand_until_ms is {commit.demand_until_ms}; 0 to {_LONG_MAX}"
     if commit.valid_until_ms <= commit.tick_ms:
         yield f"commit.valid_until_ms is {commit.valid_until_ms}, not after tick_ms {commit.tick_ms}"
     if commit.route_count != len(keys):
@@ -136,6 +138,8 @@ def _route_problems(route: RouteWeights) -> Iterator[str]:
             yield f"targets[{target.engine_id}].network_s is {target.network_s}; a finite number of at least 0"
         if target.failover_kept is not None and not 0 <= target.failover_kept <= 1:
             yield f"targets[{target.engine_id}].failover_kept is {target.failover_kept}; 0 to 1"
+        if target.headroom is not None and not (math.isfinite(target.headroom) and target.headroom >= 0):
+            yield f"targets[{target.engine_id}].headroom is {target.headroom}; a finite number of at least 0"
 
 
 def _outside(record: object, bounds: Mapping[str, int], prefix: str = "") -> Iterator[str]:

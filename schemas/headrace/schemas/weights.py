@@ -57,7 +57,8 @@ class Target:
 
     `solver_ppm` is the policy's own answer to the problem it was given, before weights that may stand were kept.
     `failover_kept` is the share of its sessions that others have room for, should it be out before the next snapshot;
-    None where that is not known.
+    None where that is not known. `headroom` is by how much of what the route plans to send it the engine may get more
+    before it is full, None where that is not known, or nothing is planned.
     """
 
     engine_id: str
@@ -73,6 +74,7 @@ class Target:
     reason: Reason
     sentence: str
     failover_kept: float | None = None
+    headroom: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,8 @@ class SnapshotCommit:
     """The last record of a snapshot's transaction: names the set, dates it, and extends the validity of all routes.
 
     `remembered` and `protections` are sorted by engine. Memory travels in the snapshot, so that a restart, a standby
-    and a replay go on from the same.
+    and a replay go on from the same. `demand_until_ms` is up to when (event time) demand was known to it, None where
+    that is not told.
     """
 
     epoch: int
@@ -198,6 +201,7 @@ class SnapshotCommit:
     inputs: tuple[InputOffsets, ...]
     remembered: tuple[EngineMemory, ...] = ()
     protections: tuple[Protected, ...] = ()
+    demand_until_ms: int | None = None
 
     @property
     def key(self) -> bytes:

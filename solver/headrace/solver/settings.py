@@ -73,6 +73,8 @@ class SolverSettings:
         backlog_drain_ms: time in which a standing queue is to drain; 0 to leave queues alone.
         failover_spare: times the load of a route's busiest engine that the others of its failover have to spare; 0 for
             no failover: the sessions of an engine that is out go by the other weights then.
+        surge_load: share of an engine's capacity up to which a route may send it more than planned, where more arrives
+            than the signals have told; 0 to leave surges where they are.
         probe_share: share of capacity that an engine of which nothing is known may be given for nothing, so that it is
             measured; 0 for none.
         refine_above: certified gap above which chords are halved where the answer is, and the program is solved again;
@@ -136,6 +138,7 @@ class SolverSettings:
     measured_capacity_probe: Annotated[float, Ge(0), Le(1)] = 0.003
     backlog_drain_ms: Annotated[int, Ge(0), Le(600_000)] = 10_000
     failover_spare: Annotated[float, Ge(0), Le(100)] = 1.5
+    surge_load: Annotated[float, Ge(0), Le(1)] = 0.85
     probe_share: Annotated[float, Ge(0), Le(0.2)] = 0.0
     refine_above: Annotated[float, Gt(0), Le(1)] = 0.002
     max_step: Annotated[float, Gt(0), Le(1)] = 1.0

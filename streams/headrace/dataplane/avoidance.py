@@ -1,6 +1,7 @@
 """Which engines of one route are left out now, and until when that holds: the guards' judgements put together.
 
-    down (known)  |  ejected (suspected; within the share; ignored in panic)  |  throttled (for a share of the sessions)
+    down (known)  |  ejected (suspected; within the share; ignored in panic)
+    throttled, overflowing in a surge (for a share of the sessions each)
 
 Made when something has changed and a request asks, and kept until the next change or `until_ms`; a request then looks
 at sets. Crowded engines are not here: they change with every request, and are the route's `InFlight`.
@@ -13,6 +14,7 @@ from typing import Final
 from headrace.dataplane.experience import NEVER_MS, Experience
 from headrace.dataplane.guards.ejection import within_share
 from headrace.dataplane.guards.panic import panics
+from headrace.dataplane.overflow import NO_OVERFLOW, Overflow, overflow
 from headrace.dataplane.route_table import RouteTable
 
 THROTTLE_BITS: Final = 32
@@ -40,6 +42,7 @@ class Avoidance:
         throttled: engines with the limit under which the low 32 bits of a session's hash keep it away.
         unplaced: share of the route's sessions, 0..1, whose engine is down and that nobody has room for.
         panic: whether ejections are ignored for want of other engines.
+        overflow: whose sessions move while more arrives than the weights know of.
     """
 
     table: RouteTable
@@ -52,6 +55,7 @@ class Avoidance:
     throttled: tuple[tuple[str, int], ...]
     panic: bool
     unplaced: float = 0.0
+    overflow: Overflow = NO_OVERFLOW
 
     def throttled_for(self, point: int) -> frozenset[str]:
         """Give the engines that the session at `point` is kept from."""
@@ -61,17 +65,18 @@ class Avoidance:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one data plane at one instant: how much may be ejected, when that is ignored, and until when this holds."""
+    """At one instant: how much may be ejected, when that is ignored, until when this holds, and the route's surge."""
 
     ejected_max: float
     panic_above: float
     until_ms: int = NEVER_MS
+    times: float = 1.0
 
 
 def avoidance(
     table: RouteTable, down: Collection[str], experience: Experience, limits: Limits, change: int, now_ms: int
 ) -> Avoidance:
-    """Judge one route."""
+    """Judge one route; `limits` says how much of a surge there is, too."""
     here = frozenset(down) & table.engines
     lasting = [e for e in experience.ejections(now_ms) if e.engine_id in table.engines and e.engine_id not in here]
     ejections = [e for e in lasting if e.engine_id in table.ppm]
@@ -90,4 +95,5 @@ def avoidance(
     avoided = here if panic else here | ejected
     suspected = here.union(e.engine_id for e in lasting)
     from_ms, unplaced = now_ms - OUT_OF_ORDER_MS, table.unplaced(here)
-    return Avoidance(table, change, from_ms, until_ms, here, avoided, suspected, throttled, panic, unplaced)
+    over = overflow(table, limits.times)
+    return Avoidance(table, change, from_ms, until_ms, here, avoided, suspected, throttled, panic, unplaced, over)

@@ -28,6 +28,8 @@ class DecisionReason(StrEnum):
     """Those too; all engines of the route were weighed for this session."""
     RELEASED = "RELEASED"
     """The slot's engine has more than its share of the requests under way; the session moved on, and stays there."""
+    SPILLED = "SPILLED"
+    """More arrives than the weights know of, and the slot's engine has no room for it; it went where there is room."""
     PANIC = "PANIC"
     """Every engine that is up was suspected of something; suspicion was ignored."""
     FALLBACK_DOWN = "FALLBACK_DOWN"

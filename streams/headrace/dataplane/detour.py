@@ -1,6 +1,7 @@
 """The way to an engine when some of a route's engines are left out: the slot, other slots, all by weight, the last.
 
-    session ─► where it was let go to ─► its slot ─► failover ─► other slots (bounded) ─► crowded only: its slot
+    session ─► where it was let go to ─► its slot, but for a surge's overflow, which goes where the failover has room
+            ─► failover ─► other slots (bounded) ─► crowded only: its slot
             ─► scan ─► scan, crowded ones too ─► throttled everywhere: shed ─► scan, ejected ones too (panic)
             ─► fallback ─► refused, with the reason
 
@@ -47,11 +48,12 @@ class LeftOut:
         throttled: kept from this session by throttling.
         crowded: above their share.
         barred: all of these.
-        no_room: those, and all suspects: a crowded engine's sessions are not moved there.
+        no_room: those, all suspects, and who overflows in a surge: a crowded engine's sessions are not moved there.
         at_home: decisions made so far for sessions that keep their slot with these left out, by engine, so that the
             next one like it is picked and not made.
         moved: likewise for those that do not.
         taken: each engine's part of the sessions that the failover places, once one was placed.
+        spilt: what each engine gets of those that overflow, in ppm of all, once one was placed.
     """
 
     view: Avoidance
@@ -66,6 +68,7 @@ class LeftOut:
         default_factory=dict[tuple[str | None, DecisionReason], Decision]
     )
     taken: dict[str, float] = field(default_factory=dict[str, float])
+    spilt: dict[str, float] = field(default_factory=dict[str, float])
 
     @classmethod
     def of(
@@ -75,7 +78,8 @@ class LeftOut:
         hard = view.down.union(exclude)
         avoided = view.avoided | hard
         barred = avoided | throttled | crowded
-        return cls(view, hard, avoided, throttled, crowded, barred, barred | view.suspected)
+        no_room = barred.union(view.suspected, view.overflow.limits)
+        return cls(view, hard, avoided, throttled, crowded, barred, no_room)
 
     def stay(self, table: RouteTable, home: Decision) -> Decision:
         """Give the decision for a session whose slot's engine is not barred."""
@@ -99,10 +103,36 @@ class LeftOut:
         must_move = table.weight(self.avoided | self.throttled)
         should_move = table.weight(self.barred) - must_move
         own = table.weight((engine_id,))
+        stays = own - self._moved(table, engine_id)
         got = 0.0 if engine_id in self.barred else must_move * self._taken(table, engine_id, must_move + should_move)
         if own and should_move and engine_id not in self.no_room:
             got += own * should_move / (PPM - table.weight(self.no_room))
-        return (own + got) / PPM
+        return (stays + got + self._spilt(table, engine_id)) / PPM
+
+    def spill_ppm(self, table: RouteTable) -> float:
+        """Give what of the route's weight overflows."""
+        return sum(self._moved(table, engine) for engine in sorted(self.view.overflow.limits))
+
+    def _moved(self, table: RouteTable, engine_id: str) -> float:
+        if not self.view.overflow.limits or engine_id in self.barred or not self._takers(table):
+            return 0.0
+        return self.view.overflow.moved_ppm(engine_id, table.weight((engine_id,)))
+
+    def _takers(self, table: RouteTable) -> bool:
+        return table.failover is not None and any(e not in self.no_room for e in table.failover.shares)
+
+    def _spilt(self, table: RouteTable, engine_id: str) -> float:
+        """Give what an engine gets of the sessions that overflow elsewhere, in ppm of all."""
+        if table.failover is None or not self.view.overflow.limits:
+            return 0.0
+        if not self.spilt:
+            together = self.spill_ppm(table)
+            for home in sorted(self.view.overflow.limits):
+                moved = self._moved(table, home)
+                parts = table.failover.parts(table.slots_of((home,)), self.no_room, together) if moved else {}
+                for taker, part in parts.items():
+                    self.spilt[taker] = self.spilt.get(taker, 0.0) + part * moved
+        return self.spilt.get(engine_id, 0.0)
 
     def _taken(self, table: RouteTable, engine_id: str, barred_ppm: int) -> float:
         """Give an engine's part of the sessions that must move: what the failover comes to, or else by weight."""
@@ -121,6 +151,10 @@ def detour(table: RouteTable, point: int, out: LeftOut, tries: int, released_to:
         return table.by_hint[released_to].because(DecisionReason.RELEASED, 1.0)
     home = table.by_slot[table.slots[point % table.size]]
     if home.engine_id not in out.barred:
+        if out.view.overflow.moves(home.engine_id, point) and table.failover is not None:
+            found = table.failover.pick(point, out.no_room, out.spill_ppm(table))
+            if found is not None:
+                return out.move(table, found, DecisionReason.SPILLED)
         return out.stay(table, home)
     if home.engine_id in out.avoided or home.engine_id in out.throttled:
         found = _failover(table, point, out)

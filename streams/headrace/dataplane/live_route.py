@@ -1,4 +1,4 @@
-"""What a router knows of one route that outlives a snapshot: retries, requests under way, sessions let go, the mix.
+"""What a router knows of one route that outlives a snapshot: retries, requests under way, sessions let go, arrivals.
 
 Everything here changes in place, from any thread, by operations that are atomic or whose loss does no harm; the router
 keeps it while the route exists.
@@ -7,6 +7,7 @@ keeps it while the route exists.
 from collections import deque
 
 from headrace.dataplane.guards.in_flight import InFlight
+from headrace.dataplane.guards.surge import Surge
 from headrace.dataplane.installation import RouteName
 from headrace.dataplane.retry_budget import RetryBudget
 from headrace.dataplane.route_table import SHED_SHIFT, RouteTable
@@ -56,7 +57,9 @@ class LiveRoute:
         in_flight: its requests under way.
         released: its sessions that were let go.
         mix: new and established conversations, as of the last snapshot.
-        crowded_sign, released_sign: what the router's watch is told where there are such engines, or sessions.
+        surge: whether more of its requests arrive than the weights know of.
+        crowded_sign, released_sign, surge_sign: what the router's watch is told where there are such engines, or
+            sessions, or a surge.
         shed_ratios: what is shed of (new, established) ones; fixed from snapshot to snapshot.
     """
 
@@ -70,14 +73,18 @@ class LiveRoute:
         "released",
         "released_sign",
         "shed_ratios",
+        "surge",
+        "surge_sign",
     )
 
     def __init__(self, settings: DataPlaneSettings, name: RouteName) -> None:
         self.crowded_sign = f"crowded {name}"
         self.released_sign = f"released {name}"
+        self.surge_sign = f"surge {name}"
         self.budget = RetryBudget(settings.retry_burst)
         self.in_flight = InFlight(settings.guards)
         self.released = Released(settings.guards.released_max)
+        self.surge = Surge(settings.guards)
         self.mix = Mix()
         self.shed_ratios = (0.0, 0.0)
         self._new: deque[None] = deque(maxlen=100_000)
@@ -87,11 +94,17 @@ class LiveRoute:
         """Count a request whose standing is known."""
         (self._established if established else self._new).append(None)
 
-    def install(self, table: RouteTable) -> None:
-        """Go by a new snapshot's weights, and settle the mix that was seen under the one before."""
+    def install(self, table: RouteTable, demand_until_ms: int | None) -> None:
+        """Go by a new snapshot's weights, and settle the mix that was seen under the one before.
+
+        Args:
+            table: the route's weights.
+            demand_until_ms: up to when they know of its demand; None where that is not told.
+        """
         self.mix = self.mix.after(_drained(self._new), _drained(self._established))
         self.shed_ratios = split(table.weights.shed_ratio, self.mix.established)
         self.in_flight.weigh(table.ppm)
+        self.surge.plan(table.weights.demand_rps, demand_until_ms)
 
 
 def sheds(table: RouteTable, live: LiveRoute | None, point: int, tier: int | None, established: bool | None) -> bool:  # noqa: FBT001 - as in Asked

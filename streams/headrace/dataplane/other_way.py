@@ -37,7 +37,9 @@ class OtherWay:
         if live is None or (live.released.used and live.released.get(point) is not None):
             return None
         out = self._watch.left_out_of_all(table, point, live, now_ms, new=new)
-        return None if out is None or out.view.unplaced > 0.0 else out.at_home.get(home)
+        if out is None or out.view.unplaced > 0.0 or out.view.overflow.moves(home, point):
+            return None
+        return out.at_home.get(home)
 
     def decide(
         self, table: RouteTable, live: LiveRoute | None, asked: Asked, now_ms: int, *, sheds: bool = True

@@ -94,7 +94,8 @@ class Router:
         if isinstance(made, Installation):
             live = {name: self._live.get(name) or LiveRoute(self.settings, name) for name in made.tables}
             for name, table in made.tables.items():
-                live[name].install(table)
+                live[name].install(table, made.commit.demand_until_ms)
+                self._watch.look_at_surge(live[name])
             self._live = live
             self._installed = made
             self._watch.install(made)
@@ -131,6 +132,11 @@ class Router:
         """Give the attempts begun and not ended at an engine for a route; 0 for a route that is not known."""
         _, live = self._asked(model, request_class)
         return 0 if live is None or not is_name(engine_id) else live.in_flight.count(engine_id)
+
+    def surge(self, model: str, request_class: str = "default") -> float:
+        """Give how many times what a route's weights know of arrives; 1 where nothing says that it is more."""
+        _, live = self._asked(model, request_class)
+        return 1.0 if live is None else live.surge.times
 
     def retries_saved(self, model: str, request_class: str = "default") -> int:
         """Give the retries that a route may spend now; 0 for one that is not known, or where weights allow none."""
@@ -220,6 +226,8 @@ class Router:
             checked_instant(now_ms)
             self.demand.count(model, request_class, now_ms, rejected=not routed, retry=retry)
             table, live = self._known(model, request_class)
+            if live is not None and not retry:
+                self._watch.arrive(live, now_ms)
             if table is not None and live is not None and routed and not retry:
                 live.budget.earn(table.weights.retry_ratio)
             if decision.reason is DecisionReason.THROTTLED and table is not None:

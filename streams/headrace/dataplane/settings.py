@@ -40,6 +40,9 @@ class GuardSettings:
         in_flight_established: the same for conversations under way.
         in_flight_most: times its share that either comes to in whole requests, at most: they are rounded up.
         in_flight_min: requests under way that are no crowd, whatever the share.
+        surge_sigmas: deviations above what the weights know of from which more arrivals are a surge.
+        surge_window_ms: time over which they are counted; half seconds.
+        surge_most: times what the weights know of that is believed at most; 1 to leave surges where they are.
         released_max: sessions per route whose new engine is remembered after they were let go.
     """
 
@@ -61,6 +64,9 @@ class GuardSettings:
     in_flight_established: Annotated[float, Ge(1), Le(1_000)] = 1.25
     in_flight_most: Annotated[float, Gt(1), Le(1_000)] = 1.3
     in_flight_min: Annotated[int, Ge(1), Le(1_000_000)] = 4
+    surge_sigmas: Annotated[float, Gt(0), Le(100)] = 3.0
+    surge_window_ms: Annotated[int, Ge(500), Le(60_000)] = 3_000
+    surge_most: Annotated[float, Ge(1), Le(100)] = 2.0
     released_max: Annotated[int, Ge(1), Le(10_000_000)] = 50_000
 
 

@@ -14,6 +14,7 @@ from headrace.dataplane.experience import Experience
 from headrace.dataplane.guards.contract import Sample
 from headrace.dataplane.installation import Installation, RouteName
 from headrace.dataplane.live_route import LiveRoute
+from headrace.dataplane.overflow import spilled
 from headrace.dataplane.route_table import RouteTable
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.staleness import fresh_until_ms
@@ -74,6 +75,16 @@ class Watch:
         elif live.crowded_sign in self.signs:
             self.signs.discard(live.crowded_sign)
 
+    def arrive(self, live: LiveRoute, now_ms: int) -> None:
+        """Take note that a request of a route has come."""
+        if live.surge.arrive(now_ms):
+            self.look_at_surge(live)
+            self._changed()
+
+    def look_at_surge(self, live: LiveRoute) -> None:
+        """Show whether more of a route's requests come than its weights know of."""
+        self.sign(live.surge_sign, shown=live.surge.times > 1.0)
+
     def sign(self, what: str, *, shown: bool) -> None:
         """Show a sign, or take it away."""
         (self.signs.add if shown else self.signs.discard)(what)
@@ -114,23 +125,26 @@ class Watch:
             or view.change != self._change
             or not view.from_ms <= now_ms < view.until_ms
         ):
-            view = self._avoidances[table.name] = self._judge(table, now_ms)
+            view = self._avoidances[table.name] = self._judge(table, live, now_ms)
             if live is not None:
                 shared = table.ppm if table.failover is None else table.failover.weights(table.ppm, view.avoided)
+                if table.failover is not None and view.overflow.limits:
+                    shared = spilled(view.overflow, shared, table.failover.shares, view.suspected)
                 sound = {engine: weight for engine, weight in shared.items() if engine not in view.suspected}
                 live.in_flight.weigh(sound or table.ppm)
                 self.look_at_crowd(live)
         return view
 
-    def _judge(self, table: RouteTable, now_ms: int) -> Avoidance:
+    def _judge(self, table: RouteTable, live: LiveRoute | None, now_ms: int) -> Avoidance:
         """Put together who is left out of a route, and note whether anybody is suspected at all."""
         change = self._change  # read first: what changes while this looks makes it out of date
         guards, commit = self._settings.guards, None if self._installed is None else self._installed.commit
         fresh_until = now_ms if commit is None else fresh_until_ms(commit, self._settings.fresh_periods)
+        times = 1.0 if live is None else live.surge.times
         if now_ms < fresh_until:
-            limits = Limits(guards.ejected_max, guards.panic_above, fresh_until)
+            limits = Limits(guards.ejected_max, guards.panic_above, fresh_until, times)
         else:
-            limits = Limits(guards.ejected_max_frozen, guards.panic_above)
+            limits = Limits(guards.ejected_max_frozen, guards.panic_above, times=times)
         # Taken away first and put back if need be: a suspicion that arises in between then stays.
         self.signs.discard(_SUSPICION)
         if self.experience.turns(now_ms) or self.experience.throttled(now_ms):

@@ -59,7 +59,7 @@ def test_settings_come_back_from_their_text_as_they_were() -> None:
 
 
 def test_settings_of_another_build_are_refused_by_name_and_what_it_lacked_is_as_it_behaved() -> None:
-    assert settings_of('{"period_ms": 750}') == SolverSettings(period_ms=750, load_spread=0.0)
+    assert settings_of('{"period_ms": 750}') == SolverSettings(period_ms=750, load_spread=0.0, surge_load=0.0)
     with pytest.raises(InvalidInputError, match=r"move_prize_ms is no setting of this build; .*'move_price_ms'"):
         settings_of('{"move_prize_ms": 3}')
     with pytest.raises(InvalidInputError, match="no JSON"):

@@ -7,6 +7,7 @@
     headrace_gateway_throttled_share{engine}           share of the sessions that is kept from an engine that rejects
     headrace_gateway_attempts_in_flight{model,class,engine}   attempts begun and not ended
     headrace_gateway_retries_saved{model,class}        retries that the route's budget holds now
+    headrace_gateway_surge_ratio{model,class}          times what the weights know of that arrives; 1 where it is no more
     headrace_gateway_not_counted_total{what}           dropped from reports: demand, latency; invalid: odd calls
     headrace_gateway_snapshots_total{result}           installed, refused (not whole), not_installed, failures
     headrace_gateway_reports_total{result}             records to Kafka: published, delivered, failed, dropped
@@ -28,7 +29,7 @@ from headrace.dataplane.staleness import Staleness
 from headrace.infra.gateway.weights_source import FromKafka, WeightsSource
 
 MAX_SERIES: Final = 1_000
-BOUNDED: Final = ("weight", "ejected", "throttled_share", "attempts_in_flight", "retries_saved")
+BOUNDED: Final = ("weight", "ejected", "throttled_share", "attempts_in_flight", "retries_saved", "surge_ratio")
 """Families that may have more series than are shown."""
 _PREFIX: Final = "headrace_gateway_"
 
@@ -64,6 +65,8 @@ class RouterMetrics(Collector):
         yield self._gauge("attempts_in_flight", "Attempts under way", (*route, "engine"), self._in_flight())
         saved = ((name, float(router.retries_saved(*name))) for name in self._routes())
         yield self._gauge("retries_saved", "Retries that may be spent now", route, saved)
+        surges = ((name, router.surge(*name)) for name in self._routes())
+        yield self._gauge("surge_ratio", "Times what the weights know of that arrives", route, surges)
         lost = {
             "demand": router.demand.dropped,
             "latency": router.latencies.dropped,

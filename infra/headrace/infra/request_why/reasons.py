@@ -12,6 +12,7 @@ OF_REASON: Final[Mapping[Reason, str]] = {
     Reason.REHASH: "The engine of the session's slot was down, suspected or tried already; another slot gave {engine}.",
     Reason.SCAN: "The engines of the session's slots were left out; weighed among the others, {engine} came first.",
     Reason.RELEASED: "The engine of the session's slot had more than its share under way; the session is at {engine}.",
+    Reason.SPILLED: "More arrived than the weights knew of, and the slot's engine had no room for it; {engine} had.",
     Reason.PANIC: "Every engine that was up was suspected; suspicion was ignored, and {engine} came first by weight.",
     Reason.FALLBACK_DOWN: "Every engine with a weight was down; {engine} is of the snapshot's static fallback.",
     Reason.FALLBACK_STALE: "The weights were past their time to live; {engine} is of the snapshot's static fallback.",

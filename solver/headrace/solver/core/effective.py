@@ -12,7 +12,7 @@ import orjson
 from headrace.schemas.errors import InvalidInputError
 from headrace.solver.settings import ClassSettings, SolverSettings
 
-BEFORE = SolverSettings(load_spread=0.0)
+BEFORE = SolverSettings(load_spread=0.0, surge_load=0.0)
 """As builds behaved that did not have a setting yet: its default but where it is named here."""
 
 

@@ -178,7 +178,8 @@ class Pin:
 class Problem:
     """One tick's problem. `network_s[(cluster, site)]` is a round trip; None = all probes lost, absent = unknown.
 
-    `lag_ms` is how old the newest word of any engine is: how late everything here is. `frozen` says who wants all
+    `lag_ms` is how old the newest word of any engine is: how late everything here is. `demand_until_ms` is up to when
+    (event time) demand is known, None where none was ever told. `frozen` says who wants all
     weights to stay as they are, until when and why; empty where nobody does. `pins` are sorted by engine, then cluster.
     `in_work` says that what engines measured has been turned from requests into work (`inputs/in_work`).
     """
@@ -189,6 +190,7 @@ class Problem:
     profiles: Mapping[str, LatencyProfile]
     inputs: tuple[InputOffsets, ...] = ()
     lag_ms: int = 0
+    demand_until_ms: int | None = None
     frozen: str = ""
     pins: tuple[Pin, ...] = ()
     in_work: bool = False

@@ -77,7 +77,15 @@ _RULES = (
     "retry_load_high",
 )
 """Settings that decide about weights, beside the classes; the worker's own are not among them."""
-_LATER_RULES = ("sift_above", "anchors", "failover_spare", "error_ratio", "error_tolerated", "error_once_in")
+_LATER_RULES = (
+    "sift_above",
+    "anchors",
+    "failover_spare",
+    "surge_load",
+    "error_ratio",
+    "error_tolerated",
+    "error_once_in",
+)
 """Settings that came later; they count only where they are not as they were before they came."""
 _STEERING_RULES = ("probe_share", "load_spread", "refine_above", "max_step", "step_price_ms")
 """The same, of those that steer how the program explores and moves."""
@@ -298,5 +306,6 @@ def _close(
         inputs=draft.problem.inputs,
         remembered=draft.told.remembered,
         protections=draft.told.protections,
+        demand_until_ms=draft.problem.demand_until_ms if settings.surge_load > 0.0 else None,
     )
     return _Closed(Snapshot(commit, draft.routes), changed, removed, Summands(came, went))

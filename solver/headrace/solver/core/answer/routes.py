@@ -9,6 +9,7 @@ from headrace.schemas.weights import RouteWeights
 from headrace.solver.core.answer.apportion import weigh
 from headrace.solver.core.answer.failover import Failovers
 from headrace.solver.core.answer.fallback import Fallbacks
+from headrace.solver.core.answer.headroom import headrooms
 from headrace.solver.core.answer.reasons import DEMAND_HELD, route_sentence
 from headrace.solver.core.answer.refusals import Refusals
 from headrace.solver.core.answer.retry import retry_ratios
@@ -29,6 +30,7 @@ class RouteWriter:
     def __init__(self, layout: Layout, plan: Plan, settings: SolverSettings) -> None:
         self._layout = layout
         self._plan = plan
+        self._surge_load = settings.surge_load
         retry = retry_ratios(layout, plan, settings)
         self._retry: list[float] = retry.tolist()
         self._excluded = Refusals(layout).of_all()
@@ -61,7 +63,9 @@ class RouteWriter:
         listed, near = self._listed(rows), self._fallbacks.near(rows)
         failover = self._failovers.of(rows, near, self.weights)
         place = np.repeat(np.arange(len(rows)), np.diff(listed.start))
-        targets = self._targets.write(listed, failover.kept(place, listed.engine))
+        kept = failover.kept(place, listed.engine)
+        headroom = headrooms(self._layout, self._plan, listed, failover.load, self._surge_load)
+        targets = self._targets.write(listed, kept, headroom)
         prices: list[float] | None = None if self._plan.prices is None else self._plan.prices.row.tolist()
         numbers: list[int] = rows.tolist()
         parts = zip(numbers, targets, self._fallbacks.of(near), failover.targets, strict=True)

@@ -49,8 +49,16 @@ class TargetWriter:
         self.pinned = pinned_engines(layout)
         self.ttft_s = self._told.ttft_s
 
-    def write(self, listed: Listed, kept: Sequence[float | None]) -> list[tuple[Target, ...]]:
-        """Give the targets of routes, sorted by engine; `kept` (T,) is what the failovers have room for of sessions."""
+    def write(
+        self, listed: Listed, kept: Sequence[float | None], headroom: Sequence[float | None]
+    ) -> list[tuple[Target, ...]]:
+        """Give the targets of routes, sorted by engine.
+
+        Args:
+            listed: the T engines.
+            kept: (T,) what the failovers have room for of their sessions.
+            headroom: (T,) as `headroom` gives it.
+        """
         layout, engines, s = self._layout, self._layout.engines, self._standings(listed)
         groups: list[int] = layout.engine_group[listed.engine].tolist()
         ttft_s, tbot_s, used = ([values[h] for h in groups] for values in self._of_groups)
@@ -62,20 +70,36 @@ class TargetWriter:
         columns = (
             *(listed.weight.tolist(), listed.answer.tolist(), listed.before.tolist()),
             *(network_s, ttft_s, tbot_s, used, price),
-            *(s.network_ms.tolist(), s.engine_ms.tolist(), marginal, saved, reasons_of(s), s.pinned, kept),
+            *(s.network_ms.tolist(), s.engine_ms.tolist(), marginal, saved, reasons_of(s), s.pinned, kept, headroom),
         )
         made: list[Target] = []
         of_targets = [engines[e] for e in numbers]
-        for engine, ppm, own, was, away, ttft, tbot, load, cost, ms, inside, total, more, reason, pin, keeps in zip(
-            of_targets, *columns, strict=True
-        ):
+        for (
+            engine,
+            ppm,
+            own,
+            was,
+            away,
+            ttft,
+            tbot,
+            load,
+            cost,
+            ms,
+            inside,
+            total,
+            more,
+            reason,
+            pin,
+            keeps,
+            room,
+        ) in zip(of_targets, *columns, strict=True):
             sentence = sentence_of(reason, (ms, inside, load), total, more, pin)
             if engine.latency_sentence:
                 sentence = f"{sentence}; {engine.latency_sentence}"
             made.append(
                 Target(
                     *(engine.engine_id, engine.address, ppm, own, was, away, ttft, tbot, load, cost),
-                    *(reason, sentence, keeps),
+                    *(reason, sentence, keeps, room),
                 )
             )
         return [tuple(made[first:end]) for first, end in pairwise(listed.start.tolist())]

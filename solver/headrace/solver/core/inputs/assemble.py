@@ -53,6 +53,7 @@ def assemble(view: StateView, settings: SolverSettings, now_ms: int) -> Problem:
         profiles=_profiles(view),
         inputs=view.inputs,
         lag_ms=hearing.lag_ms,
+        demand_until_ms=hearing.demand_until_ms,
         frozen=_frozen(view, now_ms),
         pins=_pins(view, now_ms),
     )

@@ -27,7 +27,8 @@ AHEAD_MS = 60_000
 class Hearing:
     """The instants that silence is counted from: for engines, and for demand, which may come by another pipe.
 
-    `lag_ms` is how old the newest word of any engine is.
+    `lag_ms` is how old the newest word of any engine is, `demand_until_ms` when the newest of any demand was: None
+    where there is none, and never after `now_ms`.
     """
 
     settings: SolverSettings
@@ -35,6 +36,7 @@ class Hearing:
     engines_ms: int
     demand_ms: int
     lag_ms: int
+    demand_until_ms: int | None
 
     def silence_ms(self, state: EngineState) -> int:
         """Give how long an engine has said nothing while others spoke."""
@@ -82,7 +84,9 @@ def hearing_of(view: StateView, settings: SolverSettings, now_ms: int) -> Hearin
     engines = _newest((state.last_signal_ms for state in view.engines.values()), now_ms)
     demand = _newest((state.last_signal_ms for state in view.demands.values()), now_ms)
     since = _since(engines, settings, now_ms)
-    return Hearing(settings, now_ms, since, _since(max(engines, demand), settings, now_ms), max(0, now_ms - engines))
+    of_demand = _since(max(engines, demand), settings, now_ms)
+    until = min(demand, now_ms) if view.demands else None
+    return Hearing(settings, now_ms, since, of_demand, max(0, now_ms - engines), until)
 
 
 def _newest(signals_ms: Iterable[int], now_ms: int) -> int:

@@ -1,0 +1,228 @@
+"""More requests than the weights know of: when that is said, and which sessions go where for it."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dataplane_inputs import CLUSTER, MODEL, NOW_MS, TICK_MS, route_weights, snapshot
+from headrace.dataplane.decision import Decision, DecisionReason
+from headrace.dataplane.guards.surge import Surge
+from headrace.dataplane.router import Router
+from headrace.dataplane.settings import DataPlaneSettings, GuardSettings
+from headrace.schemas.weights import PPM, FallbackTarget, RouteWeights
+
+DEMAND = 80.0
+SESSIONS = 4_000
+LAG_MS = 20_000
+
+
+def arrive(surge: Surge, rps: float, from_ms: int, seconds: float) -> int:
+    """Let evenly spaced requests come; give when they end."""
+    end_ms = from_ms + round(1000 * seconds)
+    for number in range(round(rps * seconds)):
+        surge.arrive(from_ms + round(1000 * number / rps))
+    return end_ms
+
+
+def followed(surge: Surge, rps: float, from_ms: int, seconds: int, demand: float, lag_ms: int = LAG_MS) -> int:
+    """The same, with a snapshot a second that knows of a demand up to `lag_ms` ago."""
+    for _ in range(seconds):
+        from_ms = arrive(surge, rps, from_ms, 1.0)
+        surge.plan(demand, from_ms - lag_ms)
+    return from_ms
+
+
+def calm(rps: float = DEMAND, demand: float = DEMAND) -> tuple[Surge, int]:
+    surge = Surge(GuardSettings())
+    surge.plan(demand, None)
+    return surge, followed(surge, rps, 0, 60, demand)
+
+
+def test_arrivals_as_planned_are_no_surge() -> None:
+    surge, now_ms = calm()
+    followed(surge, 1.1 * DEMAND, now_ms, 10, DEMAND)
+    assert surge.times == 1.0
+
+
+def test_half_as_much_again_is_seen_within_seconds_though_signals_are_late() -> None:
+    surge, now_ms = calm()
+    arrive(surge, 1.5 * DEMAND, now_ms, 4.0)
+    assert surge.times == pytest.approx(1.5)
+
+
+def test_it_is_over_as_soon_as_the_weights_know_of_it() -> None:
+    surge, now_ms = calm()
+    now_ms = followed(surge, 1.5 * DEMAND, now_ms, 20, DEMAND)
+    assert surge.times == pytest.approx(1.5)
+    surge.plan(1.5 * DEMAND, now_ms - LAG_MS)
+    assert surge.times == 1.0
+
+
+def test_it_is_over_when_fewer_come_again() -> None:
+    surge, now_ms = calm()
+    now_ms = arrive(surge, 1.5 * DEMAND, now_ms, 5.0)
+    arrive(surge, DEMAND, now_ms, 5.0)
+    assert surge.times == 1.0
+
+
+def test_a_data_plane_holds_what_it_counts_against_its_own_part_of_the_cluster() -> None:
+    surge, now_ms = calm(rps=DEMAND / 4)
+    assert surge.times == 1.0
+    arrive(surge, DEMAND / 2, now_ms, 4.0)
+    assert surge.times == pytest.approx(2.0)
+
+
+def test_where_its_part_of_the_cluster_has_changed_that_is_learnt_once_the_signals_show_it() -> None:
+    surge, now_ms = calm(rps=DEMAND / 2)
+    now_ms = followed(surge, DEMAND, now_ms, LAG_MS // 1000, DEMAND)
+    assert surge.times == pytest.approx(2.0)
+    followed(surge, DEMAND, now_ms, 12, DEMAND)
+    assert surge.times == 1.0
+
+
+def test_few_requests_say_nothing() -> None:
+    surge, now_ms = calm(rps=1.0, demand=1.0)
+    arrive(surge, 2.0, now_ms, 5.0)
+    assert surge.times == 1.0
+
+
+def test_more_than_the_most_is_not_believed() -> None:
+    surge, now_ms = calm()
+    arrive(surge, 10 * DEMAND, now_ms, 4.0)
+    assert surge.times == GuardSettings().surge_most
+
+
+def test_weights_that_do_not_tell_up_to_when_they_know_say_nothing() -> None:
+    surge, now_ms = calm()
+    surge.plan(DEMAND, None)
+    arrive(surge, 3 * DEMAND, now_ms, 4.0)
+    assert surge.times == 1.0
+
+
+def test_a_route_that_nobody_was_to_ask_for_has_no_surge() -> None:
+    surge, now_ms = calm()
+    surge.plan(0.0, now_ms - LAG_MS)
+    arrive(surge, DEMAND, now_ms, 4.0)
+    assert surge.times == 1.0
+
+
+@given(st.lists(st.tuples(st.integers(-5_000, 200_000), st.floats(0, 1e6), st.booleans()), max_size=60))
+def test_whatever_the_clock_does_it_stays_within_its_bounds(steps: list[tuple[int, float, bool]]) -> None:
+    surge, now_ms = calm()
+    for step_ms, demand, told in steps:
+        now_ms = max(0, now_ms + step_ms)
+        surge.arrive(now_ms)
+        surge.plan(demand, max(0, now_ms - LAG_MS) if told else None)
+        assert 1.0 <= surge.times <= GuardSettings().surge_most
+
+
+# In the router.
+
+
+def near_and_far(headroom: float | None = 0.25, kept: float | None = 1.0) -> RouteWeights:
+    """Give a route whose engine a, of nine tenths of it, has room for a quarter more; its failover is to b and c."""
+    made = route_weights({"a": 900_000, "b": 100_000})
+    told = {"a": headroom, "b": 5.0}
+    targets = tuple(replace(t, headroom=told[t.engine_id], failover_kept=kept) for t in made.targets)
+    failover = tuple(FallbackTarget(e, None, ppm) for e, ppm in {"b": 400_000, "c": 600_000}.items())
+    return replace(made, targets=targets, failover=failover, demand_rps=DEMAND)
+
+
+def surging(weights: RouteWeights, times: float = 1.5, settings: DataPlaneSettings | None = None) -> Router:
+    """Give a router that has met what was planned for a minute, and then more for four seconds."""
+    made = Router(settings or DataPlaneSettings(), CLUSTER)
+    decision = made.route(MODEL, now_ms=NOW_MS)
+    start_ms = TICK_MS - 64_000
+    for second in range(60):
+        told = start_ms + 1000 * second - 1_000
+        made.apply(snapshot(weights, version=second + 1, tick_ms=TICK_MS, demand_until_ms=told))
+        for number in range(round(DEMAND)):
+            made.report(MODEL, "default", decision, now_ms=start_ms + 1000 * second + round(1000 * number / DEMAND))
+    for number in range(round(4 * times * DEMAND)):
+        made.report(MODEL, "default", decision, now_ms=start_ms + 60_000 + round(1000 * number / times / DEMAND))
+    return made
+
+
+def answers(made: Router) -> list[Decision]:
+    return [made.route(MODEL, key=f"s-{i}", now_ms=NOW_MS) for i in range(SESSIONS)]
+
+
+def test_what_an_engine_has_no_room_for_goes_where_the_failover_has_it_and_nobody_else_moves() -> None:
+    before = answers(surging(near_and_far(), times=1.0))
+    made = surging(near_and_far())
+    assert made.surge(MODEL) == pytest.approx(1.5)
+    after = answers(made)
+    moved = [(was, now) for was, now in zip(before, after, strict=True) if was.engine_id != now.engine_id]
+    assert {(was.engine_id, now.reason) for was, now in moved} == {("a", DecisionReason.SPILLED)}
+    assert {now.engine_id for _, now in moved} == {"b", "c"}
+    of_a = sum(was.engine_id == "a" for was in before)
+    assert len(moved) / of_a == pytest.approx(1 - 1.25 / 1.5, abs=0.02)
+
+
+def test_the_larger_the_surge_the_more_move_and_always_the_same_ones() -> None:
+    def spilt(times: float) -> set[int]:
+        return {i for i, d in enumerate(answers(surging(near_and_far(), times))) if d.reason is DecisionReason.SPILLED}
+
+    assert spilt(1.1) == set()
+    assert set() < spilt(1.4) < spilt(1.8)
+
+
+def test_the_propensity_is_how_often_an_engine_is_picked() -> None:
+    decisions = answers(surging(near_and_far()))
+    counts = Counter(d.engine_id for d in decisions)
+    said = {d.engine_id: d.propensity for d in decisions}
+    assert {e: count / SESSIONS for e, count in counts.items()} == pytest.approx(said, abs=0.02)
+    assert sum(each or 0.0 for each in said.values()) == pytest.approx(1.0, abs=0.001)
+
+
+@pytest.mark.parametrize(("headroom", "kept"), [(None, 1.0), (0.25, None), (0.25, 0.0), (0.6, 1.0)])
+def test_nobody_moves_where_there_is_room_enough_or_none_elsewhere_or_nobody_says(
+    headroom: float | None, kept: float | None
+) -> None:
+    decisions = answers(surging(near_and_far(headroom, kept)))
+    assert {d.reason for d in decisions} == {DecisionReason.SLOT}
+
+
+def test_nobody_moves_to_engines_that_are_down_or_overflow_themselves() -> None:
+    made = surging(near_and_far())
+    made.set_health("c", up=False)
+    assert {d.engine_id for d in answers(made) if d.reason is DecisionReason.SPILLED} == {"b"}
+    made.set_health("b", up=False)
+    assert {d.engine_id for d in answers(made)} == {"a"}
+
+
+def test_a_most_of_1_leaves_surges_where_they_are() -> None:
+    off = DataPlaneSettings(guards=GuardSettings(surge_most=1.0))
+    assert {d.reason for d in answers(surging(near_and_far(), settings=off))} == {DecisionReason.SLOT}
+
+
+def test_the_next_weights_that_know_of_it_end_it_at_once() -> None:
+    made = surging(near_and_far())
+    known = replace(near_and_far(), demand_rps=1.5 * DEMAND)
+    made.apply(snapshot(known, version=100, demand_until_ms=TICK_MS - 20_000))
+    assert made.surge(MODEL) == 1.0
+    assert {d.reason for d in answers(made)} == {DecisionReason.SLOT}
+
+
+def test_a_hint_and_a_session_of_a_tried_engine_go_their_ways_as_ever() -> None:
+    made = surging(near_and_far())
+    assert made.route(MODEL, key="s-1", hint="a", now_ms=NOW_MS).reason is DecisionReason.HINT
+    assert {made.route(MODEL, key=f"s-{i}", exclude=("a",), now_ms=NOW_MS).engine_id for i in range(99)} == {"b", "c"}
+
+
+def test_retries_are_no_arrivals() -> None:
+    made = surging(near_and_far(), times=1.0)
+    decision = made.route(MODEL, key="s-1", now_ms=NOW_MS)
+    for number in range(1_000):
+        made.report(MODEL, "default", decision, retry=True, now_ms=TICK_MS + number)
+    made.report(MODEL, "default", decision, now_ms=TICK_MS + 3_000)
+    assert made.surge(MODEL) == 1.0
+
+
+def test_weights_of_a_route_add_up_while_it_overflows() -> None:
+    made = surging(near_and_far())
+    answers(made)
+    assert sum(made.weights(MODEL).values()) == PPM
