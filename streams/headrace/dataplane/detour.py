@@ -109,9 +109,9 @@ class LeftOut:
             got += own * should_move / (PPM - table.weight(self.no_room))
         return (stays + got + self._spilt(table, engine_id)) / PPM
 
-    def spill_ppm(self, table: RouteTable) -> float:
+    def spill_ppm(self, table: RouteTable) -> int:
         """Give what of the route's weight overflows."""
-        return sum(self._moved(table, engine) for engine in sorted(self.view.overflow.limits))
+        return round(sum(self._moved(table, engine) for engine in sorted(self.view.overflow.limits)))
 
     def _moved(self, table: RouteTable, engine_id: str) -> float:
         if not self.view.overflow.limits or engine_id in self.barred or not self._takers(table):
@@ -129,9 +129,9 @@ class LeftOut:
             together = self.spill_ppm(table)
             for home in sorted(self.view.overflow.limits):
                 moved = self._moved(table, home)
-                parts = table.failover.parts(table.slots_of((home,)), self.no_room, together) if moved else {}
-                for taker, part in parts.items():
-                    self.spilt[taker] = self.spilt.get(taker, 0.0) + part * moved
+                if moved:
+                    for taker, part in table.failover.parts(table.slots_of((home,)), self.no_room, together).items():
+                        self.spilt[taker] = self.spilt.get(taker, 0.0) + part * moved
         return self.spilt.get(engine_id, 0.0)
 
     def _taken(self, table: RouteTable, engine_id: str, barred_ppm: int) -> float:
@@ -151,11 +151,8 @@ def detour(table: RouteTable, point: int, out: LeftOut, tries: int, released_to:
         return table.by_hint[released_to].because(DecisionReason.RELEASED, 1.0)
     home = table.by_slot[table.slots[point % table.size]]
     if home.engine_id not in out.barred:
-        if out.view.overflow.moves(home.engine_id, point) and table.failover is not None:
-            found = table.failover.pick(point, out.no_room, out.spill_ppm(table))
-            if found is not None:
-                return out.move(table, found, DecisionReason.SPILLED)
-        return out.stay(table, home)
+        found = _spilled(table, point, out, home)
+        return out.stay(table, home) if found is None else out.move(table, found, DecisionReason.SPILLED)
     if home.engine_id in out.avoided or home.engine_id in out.throttled:
         found = _failover(table, point, out)
         if found is not None:
@@ -167,6 +164,12 @@ def detour(table: RouteTable, point: int, out: LeftOut, tries: int, released_to:
         # Not kept for the next one: that one may find an engine with room.
         return home.because(DecisionReason.SLOT, out.propensity(table, str(home.engine_id)))
     return out.move(table, found, DecisionReason.RELEASED)
+
+
+def _spilled(table: RouteTable, point: int, out: LeftOut, home: Decision) -> Decision | None:
+    if table.failover is None or not out.view.overflow.moves(home.engine_id, point):
+        return None
+    return table.failover.pick(point, out.no_room, out.spill_ppm(table))
 
 
 def _failover(table: RouteTable, point: int, out: LeftOut) -> Decision | None:

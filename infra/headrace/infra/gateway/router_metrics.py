@@ -7,7 +7,7 @@
     headrace_gateway_throttled_share{engine}           share of the sessions that is kept from an engine that rejects
     headrace_gateway_attempts_in_flight{model,class,engine}   attempts begun and not ended
     headrace_gateway_retries_saved{model,class}        retries that the route's budget holds now
-    headrace_gateway_surge_ratio{model,class}          times what the weights know of that arrives; 1 where it is no more
+    headrace_gateway_surge_ratio{model,class}          times what the weights know of that arrives; 1 if no more
     headrace_gateway_not_counted_total{what}           dropped from reports: demand, latency; invalid: odd calls
     headrace_gateway_snapshots_total{result}           installed, refused (not whole), not_installed, failures
     headrace_gateway_reports_total{result}             records to Kafka: published, delivered, failed, dropped
