@@ -81,6 +81,12 @@ class LeftOut:
         no_room = barred.union(view.suspected, view.overflow.limits)
         return cls(view, hard, avoided, throttled, crowded, barred, no_room)
 
+    def holds(self, engine_id: str, point: int) -> bool:
+        """Say whether an engine goes on holding a session that was let go to it."""
+        view = self.view
+        gone = engine_id in self.barred or engine_id in view.suspected
+        return not gone and not view.overflow.moves(engine_id, point)
+
     def stay(self, table: RouteTable, home: Decision) -> Decision:
         """Give the decision for a session whose slot's engine is not barred."""
         known = self.at_home.get(home.engine_id)
@@ -147,7 +153,7 @@ class LeftOut:
 
 def detour(table: RouteTable, point: int, out: LeftOut, tries: int, released_to: str | None) -> Decision:
     """Decide for the session at `point`. The route has at least one engine with a weight."""
-    if released_to is not None and released_to in table.by_hint and released_to not in out.no_room:
+    if released_to is not None and released_to in table.by_hint and out.holds(released_to, point):
         return table.by_hint[released_to].because(DecisionReason.RELEASED, 1.0)
     home = table.by_slot[table.slots[point % table.size]]
     if home.engine_id not in out.barred:

@@ -8,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataplane_inputs import CLUSTER, MODEL, NOW_MS, TICK_MS, route_weights, snapshot
+from headrace.dataplane.avoidance import Avoidance
 from headrace.dataplane.decision import Decision, DecisionReason
+from headrace.dataplane.detour import LeftOut, detour
 from headrace.dataplane.guards.surge import Surge
+from headrace.dataplane.overflow import Overflow
+from headrace.dataplane.route_table import build_table
 from headrace.dataplane.router import Router
 from headrace.dataplane.settings import DataPlaneSettings, GuardSettings
 from headrace.schemas.weights import PPM, FallbackTarget, RouteWeights
@@ -192,6 +196,16 @@ def test_nobody_moves_to_engines_that_are_down_or_overflow_themselves() -> None:
     assert {d.engine_id for d in answers(made) if d.reason is DecisionReason.SPILLED} == {"b"}
     made.set_health("b", up=False)
     assert {d.engine_id for d in answers(made)} == {"a"}
+
+
+def test_a_session_that_was_let_go_to_an_engine_that_overflows_stays_there_unless_it_is_one_that_moves() -> None:
+    table = build_table(near_and_far(), DataPlaneSettings())
+    nobody: frozenset[str] = frozenset()
+    half = Overflow({"b": 1 << 31})
+    view = Avoidance(table, 0, 0, NOW_MS, nobody, nobody, nobody, (), panic=False, overflow=half)
+    out = LeftOut.of(view, nobody, nobody, ())
+    assert detour(table, (1 << 31) + 5, out, 8, "b").engine_id == "b"
+    assert detour(table, (1 << 31) - 5, out, 8, "b").reason is not DecisionReason.RELEASED
 
 
 def test_a_most_of_1_leaves_surges_where_they_are() -> None:
