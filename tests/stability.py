@@ -72,10 +72,12 @@ class Lengths:
 
     `after` lengthens them for signals that come late, so that what a phase causes is not counted in the next one; nor
     are the arrivals of a phase's last `TAIL_S`, whose answers come in the next. Before the first signals of demand are
-    there nothing is known of it, and what has queued up by then must have drained when the run has settled.
+    there nothing is known of it, and what has queued up by then must have drained when the run has settled. That takes
+    30 s and four delays, and is as long as 20 s need wherever they are shorter: quiet is then the same piece of the
+    trace at every delay, with the same steps of demand in it.
     """
 
-    settle_s: float = 30.0
+    settle_s: float = 110.0
     quiet_s: float = 40.0
     failure_s: float = 40.0
     shift_s: float = 40.0
@@ -83,7 +85,8 @@ class Lengths:
     def after(self, delay_s: float) -> "Lengths":
         """Give the same for a delay."""
         late = 1.5 * delay_s
-        return Lengths(self.settle_s + 4.0 * delay_s, self.quiet_s, self.failure_s + late, self.shift_s + late)
+        settle = max(self.settle_s, 30.0 + 4.0 * delay_s)
+        return Lengths(settle, self.quiet_s, self.failure_s + late, self.shift_s + late)
 
     def script(self) -> str:
         """Give the commands of a run."""
