@@ -1,4 +1,4 @@
-"""An explanation is of the tick it stands under: of the snapshot before it, of its settings, of the share in its heading."""
+"""An explanation is of the tick it stands under: of the snapshot before it, its settings, the share in its heading."""
 
 import re
 from dataclasses import replace
