@@ -68,7 +68,15 @@ def test_the_same_run_gives_the_same_interval_and_a_short_one_gives_none() -> No
     short = compared(30)
     assert short.variants[1].told("mean_ms").interval is None
     assert short.variants[1].told("mean_ms").word is Word.UNCLEAR
-    assert "too short for an interval" in verdict(short)[0]
+    assert best_of(short) is short.variants[0]
+    told = "Too short to say which policy is better (3 blocks of 10 s; at least 8 are needed, which are 80 s). So far: "
+    assert verdict(short)[0].startswith(told)
+
+
+def test_a_variant_that_was_played_over_another_time_is_never_best() -> None:
+    found = compare("recorded", [swinging("recorded", 0.8, 200), swinging("even", 0.5, 100)], RULES)
+    assert best_of(found) is found.variants[0]
+    assert "it was played over 100 s, and not over the same 200 s" in verdict(found)[0]
 
 
 def test_two_of_one_name_or_none_of_the_recorded_s_are_refused() -> None:

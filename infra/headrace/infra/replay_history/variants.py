@@ -26,7 +26,7 @@ from headrace.replay.report.differences import decider, largest_differences
 from headrace.replay.report.document import Origin, document
 from headrace.replay.report.text_table import report_lines
 from headrace.replay.report.write import write_report
-from headrace.replay.runs.common_span import common_span
+from headrace.replay.runs.common_span import common_span, span_anew
 from headrace.replay.runs.variants import Job, Ran, measured_in, recorded_settings, run_variants
 from headrace.replay.score.comparison import compare
 from headrace.replay.score.measured import MeasuredFleet
@@ -89,11 +89,28 @@ def compared(asked: Asked, folder: Path, config: Config) -> Result:
     _see_names(asked.policies)
     _see_out(asked.out, variants)
     registry = registry_of(config)
-    measured = measured_in(history, registry)
     anew = asked.from_signals or asked.mapped is not None
+    span = (
+        span_anew(history, base.period_ms, [variant.settings.period_ms for variant in variants])
+        if anew and history.ticks
+        else None
+    )
+    measured = measured_in(history, registry, span)
     streams = config.streams if anew or not history.ticks else None
     jobs = (
-        [Job(folder, RECORDED, None, base, asked.out, measured, registry=registry, dataplane=config.dataplane)]
+        [
+            Job(
+                folder,
+                RECORDED,
+                None,
+                base,
+                asked.out,
+                measured,
+                registry=registry,
+                dataplane=config.dataplane,
+                span=span,
+            )
+        ]
         if history.ticks
         else []
     )
@@ -110,11 +127,12 @@ def compared(asked: Asked, folder: Path, config: Config) -> Result:
             streams=streams,
             registry=registry,
             dataplane=config.dataplane,
+            span=span,
         )
         for v in variants
         if v.name != RECORDED or not jobs
     ]
-    return _run(asked, history, jobs, measured)
+    return _run(asked, history, jobs, measured, span)
 
 
 def compared_with_shadow(asked: Asked, folder: Path, config: Config) -> Result:

@@ -208,9 +208,10 @@ def _engine_states(history: HistoryFolder, span: Span, registry: SchemaSource | 
 def _played(job: Job, recorded: dict[int, str], findings: list[Finding]) -> Iterator[PlayedTick]:
     """Play a job; what was found on the way is in `findings` when the last tick has been given."""
     if job.streams is not None and job.variant is not None:
-        yield from signals_played(
+        played = signals_played(
             job.folder, job.variant, job.streams, job.registry, findings=findings, processes=job.folding
         )
+        yield from (tick for tick in played if job.span is None or tick.now_ms in job.span)
         return
     history = HistoryFolder(job.folder)
     standing = standing_of(history, job.registry)

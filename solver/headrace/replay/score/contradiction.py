@@ -2,7 +2,7 @@
 
     by profiles     mean of the variant less that of the recorded one: all traffic moves, and makes its own load
     by decisions    SNIPS of the variant less SNIPS of the recorded weights, +- 1.96 standard errors: each request alone
-    contradiction   the two have opposite signs, each beyond its interval
+    contradiction   the two have opposite signs, each beyond its interval (a short run's score has none)
 
 Of a simulation what its users met stands in the place of the profiles.
 
@@ -20,7 +20,7 @@ from headrace.replay.score.interval import Interval
 from headrace.replay.score.lead import lead_of
 from headrace.replay.score.off_policy import OffPolicyEstimate
 from headrace.replay.score.sums import Of
-from headrace.replay.score.told_apart import alike
+from headrace.replay.score.told_apart import by_mean
 from headrace.replay.score.variant_score import VariantScore
 
 SIGMAS = 1.96
@@ -49,7 +49,7 @@ def by_decisions(each: Compared, comparison: Comparison) -> ByDecisions | None:
     lead = lead_of(comparison)
     scored = each.told(lead.mean).difference
     opposite = scored is not None and between.leaves_out_zero and difference * scored < 0.0
-    if scored is None or not opposite or alike(each, comparison) is not None:
+    if scored is None or not opposite or by_mean(each, comparison) is not None:
         return ByDecisions(difference, between, None)
     said = f"{each.score.name} against {recorded.score.name}: {scored:+,.0f} ms {lead.by}, but "
     said += f"{difference:+,.0f} ms by single decisions ({between.low:+,.0f} to {between.high:+,.0f}; "

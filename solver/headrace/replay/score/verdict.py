@@ -4,22 +4,27 @@ Of a simulation it tells what the simulated users met, and the score of the prof
 
 Best is the least mean latency among those that leave no more unserved than the recorded policy (by a tenth of a percent
 of all requests): a policy that refuses the slow half is not fast. A mean that cannot be told apart from the recorded
-one's, by its size, by chance or with profiles that are off, makes nobody best, unless less is left unserved.
+one's, by its size, by chance or with profiles that are off, makes nobody best, unless less is left unserved. Nor does a
+run that is too short for an interval, and never a variant that was played over another time.
 """
 
 from headrace.replay.score.comparison import Compared, Comparison, Told
 from headrace.replay.score.digits import five_digits
 from headrace.replay.score.lead import lead_of
 from headrace.replay.score.sums import Of
-from headrace.replay.score.told_apart import alike, less_unserved
+from headrace.replay.score.told_apart import alike, less_unserved, other_time, too_short
 
 
 def best_of(comparison: Comparison) -> Compared:
     """Give the best variant, the recorded one among the candidates."""
     recorded = comparison.variants[0]
+    if too_short(comparison) is not None:
+        return recorded
     for each in _nearest(comparison):
         if each is recorded:
             break
+        if other_time(each, comparison) is not None:
+            continue
         if less_unserved(each, recorded, comparison) or alike(each, comparison) is None:
             return each
     return recorded
@@ -44,6 +49,9 @@ def verdict(comparison: Comparison) -> tuple[str, str, str]:
     best = best_of(comparison)
     if len(comparison.variants) == 1:
         return (_alone(comparison), _price(recorded, comparison), _trust(comparison))
+    short = too_short(comparison)
+    if short is not None:
+        return (_too_short(comparison, short), _price(recorded, comparison), _trust(comparison))
     if best is recorded:
         return (_nobody(comparison), _price(recorded, comparison), _trust(comparison))
     return (_better(best, comparison), _price(best, comparison), _trust(comparison))
@@ -54,6 +62,11 @@ def _alone(comparison: Comparison) -> str:
     if comparison.met:
         return f"{recorded.score.name}: {_waited(recorded, comparison)}."
     return f"{recorded.score.name} is expected at {_waited(recorded, comparison)}."
+
+
+def _too_short(comparison: Comparison, why: str) -> str:
+    told = "; ".join(f"{c.score.name} {_waited(c, comparison)}" for c in comparison.variants)
+    return f"Too short to say which policy is better ({why}). So far: {told}."
 
 
 def _nobody(comparison: Comparison) -> str:
@@ -90,7 +103,7 @@ def _better(best: Compared, comparison: Comparison) -> str:
             f"{_mean(best, comparison)} against {_ms(was)} ({why})."
         )
     sure = (
-        "the run is too short for an interval"
+        "without an interval"
         if between is None
         else f"95 % interval of the difference {between.low:+.1f} to {between.high:+.1f} ms"
     )
