@@ -49,12 +49,10 @@ def nearest_and_cheapest(layout: Layout, plan: Plan) -> tuple[Floats, Floats]:
 
     Both are of a request.
     """
-    nearest = np.full(len(layout.rows), np.inf)
-    np.minimum.at(nearest, layout.pair_row, layout.pair_network)
+    nearest = layout.least_per_row(layout.pair_network)
     if plan.prices is None:
         return nearest * layout.row_work, np.full(len(layout.rows), np.nan)
-    cheapest = np.full(len(layout.rows), np.inf)
-    np.minimum.at(cheapest, layout.pair_row, layout.pair_network + plan.prices.pool[layout.pair_pool])
+    cheapest = layout.least_per_row(layout.pair_network + plan.prices.pool[layout.pair_pool])
     return nearest * layout.row_work, cheapest * layout.row_work
 
 

@@ -20,7 +20,7 @@ from headrace.solver.core.program.plan import Curves, Plan, Prices, normalised
 from headrace.solver.core.program.pool_split import split_by_slope
 from headrace.solver.core.program.program import Costs, costs_of
 from headrace.solver.core.program.refine import HELPS, MOST, refined
-from headrace.solver.core.program.stay import FOLLOW_MS, staying
+from headrace.solver.core.program.stay import FOLLOW_MS, Stay, staying
 from headrace.solver.settings import SolverSettings
 
 Bools = npt.NDArray[np.bool_]
@@ -37,10 +37,7 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     curves, costs, found = solved.curves, solved.costs, solved.found
     best, shed, prices = found.flow, found.shed, found.prices
     stays = staying(layout, curves, found.parts, (best, shed), settings.stay_within)
-    stood = layout.pair_previous * (layout.demand - shed)[layout.pair_row]
-    follow = min(settings.period_ms / FOLLOW_MS, 1.0)
-    flow = np.where(stays.slow[layout.pair_row], stood + follow * (best - stood), best)
-    flow = np.where(stays.rows[layout.pair_row], stood, flow)
+    flow = _steered(layout, (best, shed), stays, min(settings.period_ms / FOLLOW_MS, 1.0))
     # What is above capacity here is within the program's tolerance; of a small engine it is a multiple.
     load = np.minimum(split_by_slope(layout, curves, flow), layout.group_capacity)
     upper = true_cost(layout, curves, costs, flow, shed, load) + stays.uneven
@@ -69,6 +66,16 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     # Within a pool it is split as the weights that stand are: it is told, and nobody is routed by it.
     answer = replace(made, share=_shares(layout, best, prices)[0])
     return replace(made, kept=kept | stays.rows, answer=answer)
+
+
+def _steered(layout: Layout, answer: tuple[Floats, Floats], stays: Stay, follow: float) -> Floats:
+    """Give the flow, (P,), of rows that stay, that follow an answer slowly, and that take it."""
+    best, shed = answer
+    if not (stays.rows | stays.slow).any():
+        return best
+    stood = layout.pair_previous * (layout.demand - shed)[layout.pair_row]
+    flow = np.where(stays.slow[layout.pair_row], stood + follow * (best - stood), best) if stays.slow.any() else best
+    return np.where(stays.rows[layout.pair_row], stood, flow)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,11 +125,12 @@ def _canonical(layout: Layout, curves: Curves, costs: Costs, prices: Prices, flo
     idle_price = np.full(len(layout.pools), np.inf)
     np.minimum.at(idle_price, layout.group_pool, first)
     pool = np.where(layout.per_pool(flow) > 0.0, prices.pool, idle_price)
-    cheapest = np.full(len(layout.rows), np.inf)
-    np.minimum.at(cheapest, layout.pair_row, layout.pair_network + pool[layout.pair_pool])
-    idle_row = (layout.demand <= 0.0) & np.isfinite(cheapest)
     row = np.minimum(prices.row, costs.shed + costs.shed_move)
-    return Prices(np.where(idle_row, cheapest, row), pool)
+    idle = layout.demand <= 0.0
+    if idle.any():
+        cheapest = layout.least_per_row(layout.pair_network + pool[layout.pair_pool])
+        row = np.where(idle & np.isfinite(cheapest), cheapest, row)
+    return Prices(row, pool)
 
 
 def _shares(layout: Layout, flow: Floats, prices: Prices) -> tuple[Floats, Bools]:

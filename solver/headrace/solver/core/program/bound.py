@@ -52,9 +52,8 @@ def _by_idle_engines(layout: Layout, curves: Curves, costs: Costs) -> float:
     idle = np.array([least[profile_id] for profile_id in layout.group_profile])
     of_pool = np.full(len(layout.pools), np.inf)
     np.minimum.at(of_pool, layout.group_pool, idle)
-    cheapest = costs.shed.copy()
-    np.minimum.at(cheapest, layout.pair_row, layout.pair_network + of_pool[layout.pair_pool])
-    return dot(cheapest, layout.demand)
+    cheapest = layout.least_per_row(layout.pair_network + of_pool[layout.pair_pool])
+    return dot(np.minimum(costs.shed, cheapest), layout.demand)
 
 
 def _by_prices(layout: Layout, curves: Curves, costs: Costs, prices: Prices) -> float:

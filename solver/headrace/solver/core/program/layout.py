@@ -32,12 +32,21 @@ from headrace.solver.core.program.stood import Stood, stood_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+FEW = 4
+"""One of so many, or less, is few."""
 
 
 def sums(index: npt.NDArray[np.integer[Any]], values: npt.NDArray[Any], size: int) -> Floats:
     """Add up values by index, in their order, (size,); of nothing the sums are 0.0."""
     # Of empty input bincount makes integers, whatever the weights are.
     return np.bincount(index, weights=values, minlength=size).astype(np.float64, copy=False)
+
+
+def _sums_of_few(index: Ints, values: Floats, size: int) -> Floats:
+    """Add up the same to the same bits; where most are 0, as most flows are, only the others are looked at."""
+    some = np.flatnonzero(values != 0.0)
+    few = len(some) * FEW < len(values)
+    return sums(index[some], values[some], size) if few else sums(index, values, size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +133,15 @@ class Layout:
 
     def per_row(self, pair_values: Floats) -> Floats:
         """Add up pair values by row, (R,)."""
-        return sums(self.pair_row, pair_values, len(self.rows))
+        return _sums_of_few(self.pair_row, pair_values, len(self.rows))
+
+    def least_per_row(self, pair_values: Floats) -> Floats:
+        """Give the least of the pair values of each row, (R,); infinity where it has no pair."""
+        least = np.full(len(self.rows), np.inf)
+        some = np.flatnonzero(np.diff(self.row_start))
+        if len(some):
+            least[some] = np.minimum.reduceat(pair_values, self.row_start[some])
+        return least
 
     def requests(self, row_values: Floats) -> Floats:
         """Give work of each row, (R,), as requests; what costs a unit of it cost a request this many times as much."""
@@ -136,7 +153,7 @@ class Layout:
 
     def per_pool(self, pair_values: Floats) -> Floats:
         """Add up pair values by pool, (G,)."""
-        return sums(self.pair_pool, pair_values, len(self.pools))
+        return _sums_of_few(self.pair_pool, pair_values, len(self.pools))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -98,8 +98,10 @@ class Plan:
 
 def normalised(layout: Layout, weight: Floats) -> Floats:
     """Scale non-negative pair weights so that they add up to 1 in each row; rows that add up to 0 stay 0."""
-    total = layout.per_row(weight)[layout.pair_row]
-    return np.divide(weight, total, out=np.zeros_like(weight), where=total > 0.0)
+    scaled, some = np.zeros_like(weight), np.flatnonzero(weight != 0.0)
+    total = layout.per_row(weight)[layout.pair_row[some]]
+    scaled[some] = np.divide(weight[some], total, out=np.zeros_like(total), where=total > 0.0)
+    return scaled
 
 
 def by_shares(layout: Layout, rung: str, share: Floats, how: str) -> Plan:
