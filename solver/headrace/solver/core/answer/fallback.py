@@ -7,20 +7,21 @@ be overloaded before all are; the network is ignored but for which engines are k
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from operator import attrgetter
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from headrace.schemas.weights import FallbackTarget
 from headrace.solver.core.answer.apportion import apportion
 from headrace.solver.core.problem import Engine
 from headrace.solver.core.program.layout import Floats, Ints, Layout
 from headrace.solver.core.program.parts import pairs_of_rows
+from headrace.solver.core.program.records_before import places
 
+Bools = npt.NDArray[np.bool_]
 MAX_TARGETS = 16
 """The fallback keeps the nearest this many engines."""
-_ID, _ADDRESS, _PPM = attrgetter("engine_id"), attrgetter("address"), attrgetter("weight_ppm")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +52,9 @@ class Fallbacks:
         self._sizes: Ints = np.array([min(len(pool.engines), MAX_TARGETS) for pool in layout.pools], dtype=np.int64)
         of_pools = [e for pool in layout.pools for e in pool.engines[:MAX_TARGETS]]
         self._members: Ints = np.array(of_pools, dtype=np.int64)
+        names = layout.records.names
+        of_engines = [names.get((e.engine_id, e.address), -1) for e in layout.engines]
+        self._names: Ints = np.array(of_engines, dtype=np.int64)
 
     def near(self, rows: Ints) -> Near:
         """Give the nearest `MAX_TARGETS` engines of each of the rows; of one site the lowest ids."""
@@ -71,32 +75,21 @@ class Fallbacks:
         ppm = apportion(line, self._nominal[engine], engine, len(rows))
         return Near(np.searchsorted(line, np.arange(len(rows) + 1)), engine, distance[order], ppm)
 
-    def are_still(self, near: Near, old: Sequence[tuple[FallbackTarget, ...]]) -> list[bool]:
-        """Say of each route whether its fallback is what it was."""
-        shares: list[int] = near.ppm.tolist()
-        bounds: list[int] = near.start.tolist()
-        ids, addresses = self.shared.names_of(near.engine)
-        # In C and without a new object each, since it is asked of every route in every tick; mostly of all it is true.
-        every = list(chain.from_iterable(old))
-        sizes = [end - first for first, end in pairwise(bounds)]
-        if list(map(len, old)) == sizes and _say(every, shares, ids, addresses):
-            return [True] * len(old)
-        return [
-            len(before) == end - first and _say(before, shares[first:end], ids[first:end], addresses[first:end])
-            for before, (first, end) in zip(old, pairwise(bounds), strict=True)
-        ]
+    def are_still(self, near: Near, rows: Ints) -> Bools:
+        """Say of each of the rows, with these engines near, whether its fallback is what it was, (N,)."""
+        before = self._layout.records
+        old, count, now = before.fallback, before.fallback.count[rows], np.diff(near.start)
+        same: Bools = np.asarray(count == now, dtype=np.bool_)
+        line = np.flatnonzero(same)
+        was, here = old.places_of(rows[line]), places(near.start[line], now[line])
+        off = old.columns["name"][was] != self._names[near.engine[here]]
+        off |= old.columns["ppm"][was] != near.ppm[here]
+        same[np.repeat(line, now[line])[off]] = False
+        return same
 
     def of(self, near: Near) -> Sequence[tuple[FallbackTarget, ...]]:
         """Give the fallbacks of routes, each sorted by engine; () where no engine may serve it."""
         return self.shared.of(near.start, near.engine, near.ppm)
-
-
-def _say(targets: Sequence[FallbackTarget], shares: list[int], ids: list[str], addresses: list[str | None]) -> bool:
-    return (
-        list(map(_PPM, targets)) == shares
-        and list(map(_ID, targets)) == ids
-        and list(map(_ADDRESS, targets)) == addresses
-    )
 
 
 class SharedTargets:

@@ -20,8 +20,6 @@ from headrace.solver.core.program.plan import Plan
 from headrace.solver.core.program.predictions import FULL
 
 MARGIN_MS = 1e-6
-DEMAND_HELD = "demand held at the last known: nothing is heard of it now"
-"""What ends the sentence of a route whose demand is not measured any more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,13 +10,14 @@ from headrace.solver.core.answer.apportion import weigh
 from headrace.solver.core.answer.failover import Failovers
 from headrace.solver.core.answer.fallback import Fallbacks
 from headrace.solver.core.answer.headroom import headrooms
-from headrace.solver.core.answer.reasons import DEMAND_HELD, route_sentence
+from headrace.solver.core.answer.reasons import route_sentence
 from headrace.solver.core.answer.refusals import Refusals
 from headrace.solver.core.answer.retry import retry_ratios
 from headrace.solver.core.answer.targets import Listed, TargetWriter
 from headrace.solver.core.answer.unchanged import TOGETHER, New, changed_rows
 from headrace.solver.core.program.layout import Entries, Floats, Ints, Layout
 from headrace.solver.core.program.plan import Plan
+from headrace.solver.core.program.records_before import DEMAND_HELD
 from headrace.solver.settings import SolverSettings
 
 Bools = npt.NDArray[np.bool_]

@@ -10,15 +10,13 @@ It is asked of every route in every tick, so it is asked of all of them at once,
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
 
-from headrace.schemas.weights import Excluded, Reason, RouteWeights
+from headrace.schemas.weights import Excluded, Reason
 from headrace.solver.core.answer.fallback import Fallbacks
-from headrace.solver.core.answer.reasons import DEMAND_HELD
 from headrace.solver.core.program.layout import Entries, Floats, Ints, Layout
 
 SHED_STEP = 0.001
@@ -33,7 +31,6 @@ plane takes an engine for broken from twice its promise on (`ttft_factor`)."""
 TOGETHER = 4096
 """Rows that are reckoned at once: what they take in the meantime is bounded."""
 _TIER, _DEMAND, _HELD = attrgetter("tier"), attrgetter("demand_rps"), attrgetter("demand_held")
-_SHED, _RETRY, _FALLBACK = attrgetter("shed_ratio"), attrgetter("retry_ratio"), attrgetter("fallback")
 Bools = npt.NDArray[np.bool_]
 
 
@@ -59,21 +56,18 @@ class New:
 
 def changed_rows(layout: Layout, new: New, fallbacks: Fallbacks) -> Ints:
     """Give the rows whose old record does not say the same any more, or that have none, rising."""
-    still = np.flatnonzero(_same_targets(layout, new))
+    still = np.flatnonzero(_same_targets(layout, new) & _same_numbers(layout, new))
     places: list[int] = still.tolist()
     old = [route for row in places if (route := layout.old[row]) is not None]
-    numbers: list[bool] = _same_numbers(layout, new, still, old).tolist()
     named = (new.excluded[row] for row in places)
     says = [
-        same and (not (was.excluded or now) or _named(was.excluded) == _named(now))
-        for same, was, now in zip(numbers, old, named, strict=True)
+        not (was.excluded or now) or _named(was.excluded) == _named(now) for was, now in zip(old, named, strict=True)
     ]
-    still, old = still[np.array(says, dtype=np.bool_)], list(compress(old, says))
+    still = still[np.array(says, dtype=np.bool_)]
     changed: Bools = np.ones(len(layout.old), dtype=np.bool_)
     for first in range(0, len(still), TOGETHER):
         rows = still[first : first + TOGETHER]
-        before = list(map(_FALLBACK, old[first : first + TOGETHER]))
-        changed[rows] = ~np.array(fallbacks.are_still(fallbacks.near(rows), before), dtype=np.bool_)
+        changed[rows] = ~fallbacks.are_still(fallbacks.near(rows), rows)
     return np.flatnonzero(changed)
 
 
@@ -93,8 +87,7 @@ def _same_targets(layout: Layout, new: New) -> Bools:
         for row, engine in zip(stood.row[told].tolist(), stood.engine[told].tolist(), strict=True):
             was.setdefault(row, []).append(engine)
         differ[[row for row in sorted(was.keys() | now.keys()) if was.get(row) != now.get(row)]] = True
-    had = np.array([route is not None for route in layout.old], dtype=np.bool_)
-    return np.asarray(alike & ~differ & had, dtype=np.bool_)
+    return np.asarray(alike & ~differ & layout.records.routes["there"], dtype=np.bool_)
 
 
 def _broken_promises(layout: Layout, new: New) -> Bools:
@@ -107,20 +100,19 @@ def _broken_promises(layout: Layout, new: New) -> Bools:
     return np.asarray(np.abs(now - stood.ttft_s) > bound, dtype=np.bool_)
 
 
-def _same_numbers(layout: Layout, new: New, rows: Ints, old: Sequence[RouteWeights]) -> Bools:
-    """Say of some rows with their old records whether tier, ratios and demand are what they were, within bounds."""
-    places: list[int] = rows.tolist()
-    asked = [layout.rows[row] for row in places]
-    same = np.array(list(map(_TIER, asked)), dtype=np.int64) == np.array(list(map(_TIER, old)), dtype=np.int64)
-    now, before = (np.array(list(map(_DEMAND, each)), dtype=np.float64) for each in (asked, old))
+def _same_numbers(layout: Layout, new: New) -> Bools:
+    """Say of each row whether tier, ratios and demand are what they were, within bounds, (R,)."""
+    was = layout.records.routes
+    same = np.array(list(map(_TIER, layout.rows)), dtype=np.int64) == was["tier"]
+    now, before = np.array(list(map(_DEMAND, layout.rows)), dtype=np.float64), was["demand_rps"]
     same &= np.abs(now - before) <= DEMAND_STEP * np.maximum(now, before)
-    now, before = new.retry[rows], np.array(list(map(_RETRY, old)), dtype=np.float64)
+    now, before = new.retry, was["retry_ratio"]
     same &= (np.abs(now - before) <= RETRY_STEP) & ((now == 0.0) == (before == 0.0))
-    now, before = new.shed[rows], np.array(list(map(_SHED, old)), dtype=np.float64)
+    now, before = new.shed, was["shed_ratio"]
     same &= np.abs(now - before) <= SHED_STEP
     same &= ((now == 0.0) | (now == 1.0)) == ((before == 0.0) | (before == 1.0))
-    held = np.array([route.sentence.endswith(DEMAND_HELD) for route in old], dtype=np.bool_)
-    return np.asarray(same & (held == np.array(list(map(_HELD, asked)), dtype=np.bool_)), dtype=np.bool_)
+    held = np.array(list(map(_HELD, layout.rows)), dtype=np.bool_)
+    return np.asarray(same & (held == was["held"]), dtype=np.bool_)
 
 
 def _named(excluded: tuple[Excluded, ...]) -> list[tuple[str, Reason]]:

@@ -28,6 +28,7 @@ from headrace.solver.core.program.displaced import after_failover
 from headrace.solver.core.program.eligibility import engine_exclusion
 from headrace.solver.core.program.pairs import find_pairs
 from headrace.solver.core.program.pool import Pool
+from headrace.solver.core.program.records_before import RecordsBefore, records_before
 from headrace.solver.core.program.stood import Stood, stood_of
 
 Floats = npt.NDArray[np.float64]
@@ -86,7 +87,8 @@ class Layout:
         row_warm_shed: (R,) what was refused before, at today's demand.
         previous: the previous snapshot's routes by key.
         old: (R) those of the rows, None where there was none.
-        stood: the targets of these.
+        records: these as columns.
+        stood: their targets.
         before: the previous weights above 0 as they stood; the engine is -1 where it can take nothing any more.
         warm: the same on engines that their rows may still use; the weights of those that are out are where their
             route's failover has put them (`displaced`).
@@ -118,6 +120,7 @@ class Layout:
     asked: Asked
     previous: Mapping[bytes, RouteWeights]
     old: tuple[RouteWeights | None, ...]
+    records: RecordsBefore
     stood: Stood
     before: Entries
     warm: Entries
@@ -178,11 +181,12 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
     known = {} if previous is None else {route.key: route for route in previous.routes}
     old = tuple(map(known.get, keys))
     index = {engine.engine_id: i for i, engine in enumerate(engines) if pooled.engine_pool[i] >= 0}
-    stood = stood_of(old, engines, index)
+    records = records_before(old)
+    stood = stood_of(records, engines, index)
     work = np.array([row.work for row in rows], dtype=np.float64)
     demand = np.array([row.demand_work for row in rows], dtype=np.float64)
     before, warm, pair_previous = _warm((old, stood), pooled, (pair_row, pair_pool), index)
-    shed = np.array([0.0 if route is None else route.shed_ratio for route in old], dtype=np.float64)
+    shed: Floats = records.routes["shed_ratio"]
     return Layout(
         problem=problem,
         rows=rows,
@@ -209,6 +213,7 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
         asked=asked,
         previous=known,
         old=old,
+        records=records,
         stood=stood,
         before=before,
         warm=warm,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.solver.core.program.hubs import Hubs
-from headrace.solver.core.program.layout import Floats, Layout
+from headrace.solver.core.program.layout import Floats, Ints, Layout
 from headrace.solver.core.program.smooth_dual import Parts, Slope, excess_at, parts_of_network, slope_at
 
 
@@ -54,7 +54,7 @@ LENGTHS = (1.0, 0.3, 0.09)
 def prices_before(layout: Layout) -> Floats:
     """Give each pool's price in the newest of the previous records that name one, (G,); NaN where none does."""
     stood, price = layout.stood, np.full(len(layout.pools), np.nan)
-    version = np.array([-1 if route is None else route.version for route in layout.old], dtype=np.int64)
+    version: Ints = layout.records.routes["version"]
     told = np.flatnonzero(np.isfinite(stood.price_ms) & (stood.engine >= 0))
     # The last of equals wins, and all of one version agree.
     told = told[np.argsort(version[stood.row[told]], kind="stable")]

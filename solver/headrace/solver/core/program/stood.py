@@ -1,22 +1,17 @@
-"""The targets of the previous snapshot as columns: read once a tick, since every way of every route has one."""
+"""The targets of the previous snapshot as columns: what of them is true of the engines that there are now."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from operator import attrgetter, is_, ne
 
 import numpy as np
 import numpy.typing as npt
 
-from headrace.schemas.weights import Reason, RouteWeights
 from headrace.solver.core.problem import Engine
+from headrace.solver.core.program.records_before import RecordsBefore
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-_TARGETS, _ID, _PPM = attrgetter("targets"), attrgetter("engine_id"), attrgetter("weight_ppm")
-_PRICE, _ADDRESS, _REASON = attrgetter("engine_price_ms"), attrgetter("address"), attrgetter("reason")
-_TTFT = attrgetter("ttft_s")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,21 +37,18 @@ class Stood:
     pinned: Bools
 
 
-def stood_of(old: Sequence[RouteWeights | None], engines: Sequence[Engine], index: Mapping[str, int]) -> Stood:
-    """Read the old records of rows (R); `index` finds the engines that can take something."""
-    # In C as far as it goes.
-    routes = [route for route in old if route is not None]
-    targets = list(chain.from_iterable(map(_TARGETS, routes)))
-    count = [0 if route is None else len(route.targets) for route in old]
-    engine = [index.get(name, -1) for name in map(_ID, targets)]
-    now = [engines[e].address for e in engine] if engines else [None] * len(engine)
-    pinned = map(is_, map(_REASON, targets), [Reason.PINNED] * len(targets))
+def stood_of(before: RecordsBefore, engines: Sequence[Engine], index: Mapping[str, int]) -> Stood:
+    """Give the targets of records (R); `index` finds the engines that can take something."""
+    # Names are fewer than targets.
+    of_name = [index.get(engine_id, -1) for engine_id, _ in before.names]
+    moved = [e >= 0 and engines[e].address != address for e, (_, address) in zip(of_name, before.names, strict=True)]
+    targets, name = before.targets.columns, before.targets.columns["name"]
     return Stood(
-        row=np.repeat(np.arange(len(old)), np.array(count, dtype=np.int64)),
-        engine=np.array(engine, dtype=np.int64),
-        ppm=np.array(list(map(_PPM, targets)), dtype=np.int64),
-        price_ms=np.array(list(map(_PRICE, targets)), dtype=np.float64),
-        ttft_s=np.array(list(map(_TTFT, targets)), dtype=np.float64),
-        elsewhere=np.array(list(map(ne, map(_ADDRESS, targets), now)), dtype=np.bool_),
-        pinned=np.array(list(pinned), dtype=np.bool_),
+        row=np.repeat(np.arange(len(before.records)), before.targets.count),
+        engine=np.array(of_name, dtype=np.int64)[name],
+        ppm=targets["ppm"].astype(np.int64),
+        price_ms=targets["price_ms"],
+        ttft_s=targets["ttft_s"],
+        elsewhere=np.array(moved, dtype=np.bool_)[name],
+        pinned=targets["pinned"],
     )
