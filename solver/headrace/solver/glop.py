@@ -6,7 +6,7 @@ nothing but its own program. Duals that are nearly right are begun at without a 
 pay for (c - A^T near, the same optimum but for a constant), the dual simplex has only the rest of the way to go. The
 route is not a documented API; a contract test holds it, and the version is pinned.
 
-    task a   thinks │  GLOP  │ thinks │   GLOP   │ ...       of tasks, one has the turn to think at a time;
+    task a   thinks │  GLOP  │ thinks │   GLOP   │ ...       of tasks, one has the turn to think at a time (`turn`);
     task b            thinks │  GLOP  │  thinks  │ ...       whoever waits for GLOP has given it away
 
 Tasks think in numpy, on short arrays. A call of less than 0.1 ms is over before a thread that waits for the GIL has
@@ -17,7 +17,6 @@ The route does not tell simplex iterations; they are reported as not measured.
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from ortools.linear_solver.python import model_builder_helper as mbh
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]  # scipy ships no types
 
 from headrace.solver.core.linear import Failed, Floats, LinearProgram, LinearSolver, Made, Method, Solution
+from headrace.solver.turn import Turn
 
 _PARAMETERS = {
     Method.DUAL: "use_dual_simplex:true use_preprocessing:false",
@@ -41,10 +41,10 @@ _Asked = tuple[LinearProgram, Floats, Floats | None]
 class Glop:
     """Solves independent linear programs with GLOP, on at most `threads` threads, each within `limit_s`.
 
-    `turn` is held by the caller, and given away while programs are solved.
+    `turn` is had by the caller, and given away while programs are solved.
     """
 
-    def __init__(self, threads: int = 2, limit_s: float = 10.0, turn: "Lock | None" = None) -> None:
+    def __init__(self, threads: int = 2, limit_s: float = 10.0, turn: Turn | None = None) -> None:
         self._threads = max(1, threads)
         self._limit_s = limit_s
         self._turn = turn
@@ -67,31 +67,39 @@ class Glop:
         """Do tasks on the same number of threads, each with a solver on one; a single task with this one."""
         if self._threads == 1 or len(tasks) < 2:
             return [task(self) for task in tasks]
-        turn = Lock()
+        turn = Turn()
         alone = Glop(1, self._limit_s, turn)
 
         def in_turn(task: Callable[[LinearSolver], Made]) -> Made:
-            with turn:
+            turn.take()
+            try:
                 return task(alone)
+            finally:
+                turn.give()
 
         with ThreadPoolExecutor(self._threads, thread_name_prefix="stretch") as pool:
             running = [pool.submit(in_turn, task) for task in tasks]
             return [task.result() for task in running]
+
+    def pause(self) -> None:
+        """Let another task go first whose programs are solved."""
+        if self._turn is not None:
+            self._turn.pause()
 
     def _solve_one(self, asked: _Asked, method: Method) -> Solution | Failed:
         solver, model = self._made(asked, method)
         solver.solve(model)
         return _read(solver, asked)
 
-    def _solve_in_turn(self, asked: Sequence[_Asked], method: Method, turn: "Lock") -> tuple[Solution | Failed, ...]:
+    def _solve_in_turn(self, asked: Sequence[_Asked], method: Method, turn: Turn) -> tuple[Solution | Failed, ...]:
         """Solve with the turn given away; models are made and read in it, since both need the GIL."""
         made = [self._made(each, method) for each in asked]
-        turn.release()
+        turn.give()
         try:
             for solver, model in made:
                 solver.solve(model)
         finally:
-            turn.acquire()
+            turn.take(answered=True)
         return tuple(_read(solver, each) for (solver, _), each in zip(made, asked, strict=True))
 
     def _made(self, asked: _Asked, method: Method) -> tuple[mbh.ModelSolverHelper, Any]:

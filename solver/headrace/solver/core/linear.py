@@ -95,3 +95,7 @@ class LinearSolver(Protocol):
         raised.
         """
         ...
+
+    def pause(self) -> None:
+        """Say, in a task that thinks for long, that another one may go first."""
+        ...

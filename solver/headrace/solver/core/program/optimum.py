@@ -102,7 +102,7 @@ def _sifted(layout: Layout, hubs: Hubs, before: Floats, lp: LinearSolver) -> _St
         known = {name: known[name] for name in names}
         return [known[name] for name in names]
 
-    sifted = sift(hubs, guess_prices(hubs, before[hubs.pools]), solve)
+    sifted = sift(hubs, guess_prices(hubs, before[hubs.pools], lp.pause), solve)
     if isinstance(sifted, Failed):
         return sifted
     arcs = hubs.arcs

@@ -7,6 +7,7 @@ conjugate gradients): that settles how dear whole models are, which the first ki
 matter of numpy over 10^5 ways, some milliseconds a step; prices come out right to some milliseconds.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,12 +63,15 @@ def prices_before(layout: Layout) -> Floats:
     return price
 
 
-def guess_prices(hubs: Hubs, before: Floats) -> Floats:
-    """Give a price for each pool, ms, (G,); `before` are last tick's, NaN where there is none."""
+def guess_prices(hubs: Hubs, before: Floats, pause: Callable[[], None] = lambda: None) -> Floats:
+    """Give a price for each pool, ms, (G,); `before` are last tick's, NaN where there is none.
+
+    `pause` is called between steps, of which each takes a moment.
+    """
     known = np.isfinite(before)
     level = np.full(len(before), _level(hubs))
     usual = np.minimum(level, float(np.median(before[known]))) if known.any() else level
-    return _ascend(hubs, np.where(known, before, usual), level)
+    return _ascend(hubs, np.where(known, before, usual), level, pause)
 
 
 def _level(hubs: Hubs) -> float:
@@ -82,8 +86,9 @@ def _level(hubs: Hubs) -> float:
     return float(slope[order][min(at, len(slope) - 1)])
 
 
-def _ascend(hubs: Hubs, prices: Floats, level: Floats) -> Floats:
+def _ascend(hubs: Hubs, prices: Floats, level: Floats, pause: Callable[[], None]) -> Floats:
     parts = parts_of_network(hubs)
+    pause()
     stages = NEARER
     last = np.inf
     if _off(parts, prices, NEARER[0]) > LOST * float(parts.demand.sum()):
@@ -91,15 +96,19 @@ def _ascend(hubs: Hubs, prices: Floats, level: Floats) -> Floats:
         prices = min((prices, level), key=lambda start: _off(parts, start, FIRST))
         for _ in range(MOST_FIRST):
             prices = _moved_together(parts, prices, FIRST)
+            pause()
             if _off(parts, prices, FIRST) <= SETTLED * float(parts.demand.sum()):
                 break
     for stage in stages:
         t = stage.temperature_ms
         if t < last:
+            pause()
             parts, last = parts.near(prices, FAR * t + SLACK), t
         for _ in range(stage.alone):
+            pause()
             slope = slope_at(parts, prices, t, stage.smoothing, bend=False)
             prices = prices + np.clip(DAMPING * slope.excess / slope.steep, -3.0 * t, 3.0 * t)
+        pause()
         prices = _moved_together(parts, prices, stage)
     return prices
 
