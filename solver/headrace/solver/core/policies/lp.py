@@ -121,9 +121,9 @@ def _canonical(layout: Layout, curves: Curves, costs: Costs, prices: Prices, flo
     Both are optimal duals too; a solver is free to report anything lower for an idle pool. One request more can be
     shed: where all of a row is, a solver may report more than that costs, since it takes the row's demand for a bound.
     """
-    first = np.array([float(curves.chords[profile_id].slopes[0]) for profile_id in layout.group_profile])
+    first = np.array([float(curves.chords[profile_id].slopes[0]) for profile_id in layout.profiles])
     idle_price = np.full(len(layout.pools), np.inf)
-    np.minimum.at(idle_price, layout.group_pool, first)
+    np.minimum.at(idle_price, layout.group_pool, first[layout.group_number])
     pool = np.where(layout.per_pool(flow) > 0.0, prices.pool, idle_price)
     row = np.minimum(prices.row, costs.shed + costs.shed_move)
     idle = layout.demand <= 0.0

@@ -48,8 +48,8 @@ def lower_bound(layout: Layout, curves: Curves, costs: Costs, prices: Prices) ->
 
 def _by_idle_engines(layout: Layout, curves: Curves, costs: Costs) -> float:
     """Price every request as if its engine were idle: tight where prices are not, at loads far below the first knot."""
-    least = {profile_id: curves.exact[profile_id].least_latency() for profile_id in set(layout.group_profile)}
-    idle = np.array([least[profile_id] for profile_id in layout.group_profile])
+    least = np.array([curves.exact[profile_id].least_latency() for profile_id in layout.profiles])
+    idle = least[layout.group_number]
     of_pool = np.full(len(layout.pools), np.inf)
     np.minimum.at(of_pool, layout.group_pool, idle)
     cheapest = layout.least_per_row(layout.pair_network + of_pool[layout.pair_pool])
@@ -82,12 +82,11 @@ def _by_tolls(layout: Layout, costs: Costs, bounds: ColumnBounds, prices: Prices
         far, price = np.isfinite(gain), steps.price[some]
         total += dot(np.minimum(toll + move + price, 0.0)[far], demand[far])
         total += dot(np.minimum(toll - price, 0.0) + price, core)
+    if not layout.problem.pins:
+        return total
     total += dot(np.maximum(toll, 0.0), bounds.keep_lower[some])
     return total + dot(np.maximum(toll + move, 0.0), bounds.new_lower[some])
 
 
 def _by_profile(layout: Layout) -> dict[str, npt.NDArray[np.int64]]:
-    members: dict[str, list[int]] = {}
-    for h, profile_id in enumerate(layout.group_profile):
-        members.setdefault(profile_id, []).append(h)
-    return {profile_id: np.array(groups, dtype=np.int64) for profile_id, groups in sorted(members.items())}
+    return {name: np.flatnonzero(layout.group_number == number) for number, name in enumerate(layout.profiles)}

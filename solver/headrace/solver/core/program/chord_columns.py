@@ -19,10 +19,8 @@ class ChordColumns:
 
 def chord_columns(layout: Layout, curves: Curves, groups: Ints) -> ChordColumns:
     """Give the chords of the layout's groups of these numbers; widths are of a group's whole capacity."""
-    profiles = sorted(curves.chords)
-    number = {profile_id: i for i, profile_id in enumerate(profiles)}
-    of_group = np.array([number[layout.group_profile[h]] for h in groups.tolist()], dtype=np.int64)
-    chords = [curves.chords[profile_id] for profile_id in profiles]
+    of_group = layout.group_number[groups]
+    chords = [curves.chords[profile_id] for profile_id in layout.profiles]
     sizes = np.array([len(c.slopes) for c in chords], dtype=np.int64)
     count = sizes[of_group]
     # Where each group's chords are among those of all profiles.

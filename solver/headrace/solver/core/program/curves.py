@@ -34,7 +34,7 @@ def curves_of(layout: Layout, settings: SolverSettings) -> Curves:
     exact: dict[str, LoadCost] = {}
     chords: dict[str, Segments] = {}
     steady: dict[str, LoadCost] = {}
-    for profile_id in sorted(set(layout.group_profile)):
+    for profile_id in layout.profiles:
         free_load = settings.probe_share if profile_id.endswith(PROBED) else 0.0
         rules = _Rules(
             settings.engine_cost, settings.load_spread, settings.headroom_load, settings.headroom_price_ms, free_load

@@ -48,12 +48,15 @@ def read_back(layout: Layout, hubs: "Hubs", sifted: "Sifted") -> Share:
     )
     pairs, size = pairs_of_rows(layout, hubs.rows), len(layout.pools)
     wanted = hubs.rows[arcs.tail[way]] * size + hubs.pools[(arcs.head[links:chords] - hubs.first_pool)[pool]]
-    of_ways = np.searchsorted(layout.pair_row[pairs] * size + layout.pair_pool[pairs], wanted)
+    keys = layout.pair_row.take(pairs)
+    keys *= size
+    keys += layout.pair_pool.take(pairs)
+    of_ways = np.searchsorted(keys, wanted)
     flow = sums(of_ways, amount, len(pairs))
     flow[np.searchsorted(pairs, hubs.keep_pair)] += values[keeps:links]
     shed = values[sheds:shed_keeps].copy()
     shed[hubs.shed_keep] += values[shed_keeps:]
-    some = np.flatnonzero(flow)
+    some = np.flatnonzero(flow != 0.0)
     prices = sifted.prices
     return Share(
         pairs=pairs[some],

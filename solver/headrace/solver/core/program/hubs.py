@@ -113,16 +113,18 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs, stretch: Sequence[Part
     row = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(layout.row_start)[rows])
     pool_at = np.full(len(layout.pools), OUT, dtype=np.int32)
     pool_at[pools] = np.arange(len(pools))
-    hub, hub_count = _hub_of(layout, pair, pools)
+    pool_of = pool_at.take(layout.pair_pool.take(pair))
+    hub, hub_count = _hub_of(layout, (rows, row), (pools, pool_of))
     # Pools are sorted by site first, so a row's hubs rise with its pairs.
-    first = np.ones(len(pair), dtype=np.bool_)
-    first[1:] = (hub[1:] != hub[:-1]) | (row[1:] != row[:-1])
-    link_hub, link_pool = _links(hub, pool_at[layout.pair_pool[pair]], (hub_count, len(pools)))
+    begins = np.ones(len(pair), dtype=np.bool_)
+    begins[1:] = (hub[1:] != hub[:-1]) | (row[1:] != row[:-1])
+    first = np.flatnonzero(begins)
+    link_hub, link_pool = _links(hub, pool_of, (hub_count, len(pools)))
     way_pair, way_row, way_hub = pair[first], row[first], hub[first]
     kept = np.flatnonzero(layout.pair_previous[pair] > 0.0)
     kept = kept[costs.move[pair[kept]] > 0.0]
     keep_pair, keep_row = pair[kept].astype(np.int64), row[kept]
-    del pair, row, hub, first, kept
+    del pair, row, hub, pool_of, begins, first, kept
     groups: Ints = np.flatnonzero(pool_at[layout.group_pool] != OUT)
     chords = chord_columns(layout, curves, groups)
     shed_keep = np.flatnonzero((layout.row_warm_shed[rows] > 0.0) & (costs.shed_move[rows] > 0.0))
@@ -213,23 +215,25 @@ def _numbers(of: npt.NDArray[np.integer[Any]]) -> Numbers:
 
 def _links(hub: Numbers, pool: Numbers, size: tuple[int, int]) -> tuple[Ints, Ints]:
     """Give hub and pool of each link, rising."""
-    linked = np.zeros(size, dtype=np.bool_)
-    linked[hub, pool] = True
-    link_hub, link_pool = np.nonzero(linked)
+    linked = np.zeros(size[0] * size[1], dtype=np.bool_)
+    linked[hub.astype(np.int64) * size[1] + pool] = True
+    link_hub, link_pool = np.divmod(np.flatnonzero(linked), max(size[1], 1))
     return link_hub, link_pool
 
 
-def _hub_of(layout: Layout, pair: Numbers, pools: Ints) -> tuple[Numbers, int]:
-    """Give the hub of each pair with one of these pools: numbered by what its row asks for, then by site."""
-    numbers: list[int] = pools.tolist()
+def _hub_of(layout: Layout, rows: tuple[Ints, Numbers], pools: tuple[Ints, Numbers]) -> tuple[Numbers, int]:
+    """Give the hub of each pair: numbered by what its row asks for, then by site.
+
+    Rows and pools are the layout's, rising, and which of them each pair is of.
+    """
+    (row, of_row), (pool, of_pool) = rows, pools
+    numbers: list[int] = pool.tolist()
     names = [layout.pools[g].site for g in numbers]
     sites = {site: i for i, site in enumerate(sorted(set(names)))}
-    site = np.zeros(len(layout.pools), dtype=np.int32)
-    site[pools] = [sites[name] for name in names]
-    key = _numbers(layout.asked.wish)[layout.pair_row[pair]]
-    key *= len(sites)
-    key += site[layout.pair_pool[pair]]
+    site = np.array([sites[name] for name in names], dtype=np.int32)
+    key = (_numbers(layout.asked.wish[row]) * np.int32(len(sites))).take(of_row)
+    key += site.take(of_pool)
     used = np.zeros(len(layout.asked.wishes) * len(sites), dtype=np.bool_)
     used[key] = True
     number = np.cumsum(used, dtype=np.int32) - 1
-    return number[key], int(used.sum())
+    return number.take(key), int(used.sum())

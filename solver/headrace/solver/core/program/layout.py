@@ -16,6 +16,7 @@ Sums over engines run in the order of their ids, so the same content gives the s
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import lt
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,8 @@ class Layout:
         pools: (G) sorted by what they share.
         pool_capacity: (G,).
         group_pool, group_capacity, group_profile: (H) sorted by pool, then profile.
+        profiles: the groups' profiles, each once, sorted.
+        group_number: (H,) which of these each group has.
         engine_pool, engine_group: (E,) -1 where excluded.
         engine_capacity: (E,) 0 where excluded.
         pair_row, pair_pool: (P,) sorted by row, then pool.
@@ -106,6 +109,8 @@ class Layout:
     group_pool: Ints
     group_capacity: Floats
     group_profile: tuple[str, ...]
+    profiles: tuple[str, ...]
+    group_number: Ints
     engine_pool: Ints
     engine_group: Ints
     engine_capacity: Floats
@@ -170,11 +175,11 @@ class _Pooled:
 
 def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
     """Arrange a problem; any of its sequences may be empty, and come in any order."""
-    keyed = sorted(((row.route.encode(), row) for row in problem.rows), key=lambda pair: pair[0])
-    keys, rows = tuple(key for key, _ in keyed), tuple(row for _, row in keyed)
+    keys, rows = _by_key(problem.rows)
     engines = tuple(sorted(problem.engines, key=lambda engine: engine.engine_id))
     exclusions = tuple(engine_exclusion(engine, problem.profiles) for engine in engines)
     pooled = _pool(engines, exclusions, frozenset(pin.engine_id for pin in problem.pins))
+    profiles, group_number = _numbered(pooled.group_profile)
     capacity = np.array([0.0 if e else engine.capacity_rps for engine, e in zip(engines, exclusions, strict=True)])
     asked = asked_of(rows)
     pair_row, pair_pool, pair_network = find_pairs(problem, asked, rows, engines, pooled.pools)
@@ -184,7 +189,7 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
     records = records_before(old)
     stood = stood_of(records, engines, index)
     work = np.array([row.work for row in rows], dtype=np.float64)
-    demand = np.array([row.demand_work for row in rows], dtype=np.float64)
+    demand = np.array([row.demand_rps for row in rows], dtype=np.float64) * work
     before, warm, pair_previous = _warm((old, stood), pooled, (pair_row, pair_pool), index)
     shed: Floats = records.routes["shed_ratio"]
     return Layout(
@@ -199,6 +204,8 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
         group_pool=pooled.group_pool,
         group_capacity=_of_members(pooled.engine_group, capacity, len(pooled.group_pool)),
         group_profile=pooled.group_profile,
+        profiles=profiles,
+        group_number=group_number,
         engine_pool=pooled.engine_pool,
         engine_group=pooled.engine_group,
         engine_capacity=capacity,
@@ -221,6 +228,15 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
     )
 
 
+def _by_key(rows: Sequence[Row]) -> tuple[tuple[bytes, ...], tuple[Row, ...]]:
+    """Sort rows by the Kafka keys of their routes; mostly they come so."""
+    keys = tuple([row.route.encode() for row in rows])
+    if all(map(lt, keys, keys[1:])):
+        return keys, tuple(rows)
+    order = sorted(range(len(rows)), key=keys.__getitem__)
+    return tuple([keys[i] for i in order]), tuple([rows[i] for i in order])
+
+
 def _pool(engines: Sequence[Engine], exclusions: Sequence[Exclusion | None], pinned: frozenset[str]) -> _Pooled:
     def shared(e: Engine) -> tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...], str]:
         alone = e.engine_id if e.engine_id in pinned else ""
@@ -231,19 +247,28 @@ def _pool(engines: Sequence[Engine], exclusions: Sequence[Exclusion | None], pin
     pools: list[Pool] = []
     profiles: list[str] = []
     group_pool: list[int] = []
-    engine_pool = np.full(len(engines), -1, dtype=np.int64)
-    engine_group = np.full(len(engines), -1, dtype=np.int64)
+    engine_pool, engine_group = [-1] * len(engines), [-1] * len(engines)
     for key, found in groupby(usable, key=keys.__getitem__):
         members = list(found)
         for profile_id, same in groupby(
             sorted(members, key=lambda i: engines[i].profile_id), key=lambda i: engines[i].profile_id
         ):
-            engine_group[list(same)] = len(profiles)
+            for i in same:
+                engine_group[i] = len(profiles)
             profiles.append(profile_id)
             group_pool.append(len(pools))
-        engine_pool[members] = len(pools)
+        for i in members:
+            engine_pool[i] = len(pools)
         pools.append(Pool(*key, engines=tuple(members)))
-    return _Pooled(tuple(pools), tuple(profiles), np.array(group_pool, dtype=np.int64), engine_pool, engine_group)
+    numbers = (np.array(each, dtype=np.int64) for each in (group_pool, engine_pool, engine_group))
+    return _Pooled(tuple(pools), tuple(profiles), *numbers)
+
+
+def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+    """Give names, each once, sorted; and which of these each is."""
+    each = tuple(sorted(set(names)))
+    number = {name: i for i, name in enumerate(each)}
+    return each, np.array([number[name] for name in names], dtype=np.int64)
 
 
 def _in_order(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -26,9 +26,8 @@ def predict(layout: Layout, plan: Plan) -> Predictions:
     """Read each group's profile at its planned load; beyond capacity the curves go on, without a queue."""
     used = utilisation(layout, plan)
     ttft, tbot, whole = np.zeros_like(used), np.zeros_like(used), np.zeros_like(used)
-    names = np.array(layout.group_profile)
-    for profile_id in sorted(set(layout.group_profile)):
-        of_profile = names == profile_id
+    for number, profile_id in enumerate(layout.profiles):
+        of_profile = layout.group_number == number
         profile = layout.problem.profiles[profile_id]
         ttft_ms, tbot_ms = latency_ms(profile, used[of_profile])
         ttft[of_profile], tbot[of_profile] = ttft_ms / MS, tbot_ms / MS

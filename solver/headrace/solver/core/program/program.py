@@ -20,6 +20,7 @@ are refused stay the same. Columns are x_new, x_keep, y, z_new, z_keep; each `ke
 """
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 DEAREST_CHAIN_MS = 1e6
+_TIER = attrgetter("tier")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +83,7 @@ def costs_of(
     base = 3.0 * max(dearest_slope + dearest_way, 1.0)
     chain = dearest_slope + (_unlike_wishes(layout) + 2) * dearest_way
     base = max(base, min(chain, DEAREST_CHAIN_MS))
-    tiers = np.array([row.tier for row in layout.rows], dtype=np.float64)
+    tiers = np.array(list(map(_TIER, layout.rows)), dtype=np.float64)
     shed = (float(tiers.max(initial=0.0)) + 1.0 - tiers) * base
     shed_move = layout.requests(np.full(len(layout.rows), move_price_ms if layout.previous else 0.0))
     return Costs(move, shed, shed_move, steps)
@@ -97,7 +99,9 @@ def _unlike_wishes(layout: Layout) -> int:
     asked = layout.asked
     of_clusters = [frozenset(reached.get(cluster, ())) for cluster in asked.clusters]
     view = np.array([numbers.setdefault(sites, len(numbers)) for sites in of_clusters], dtype=np.int64)
-    return len(np.unique(asked.wish * max(len(numbers), 1) + view[asked.cluster]))
+    unlike = np.zeros((len(asked.wishes), max(len(numbers), 1)), dtype=np.bool_)
+    unlike[asked.wish, view[asked.cluster]] = True
+    return int(unlike.sum())
 
 
 def components_of(layout: Layout, curves: Curves, costs: Costs) -> tuple[Component, ...]:

@@ -25,10 +25,9 @@ LOADS = 16
 def refined(layout: Layout, settings: SolverSettings, curves: Curves, load: Floats) -> Curves:
     """Give the curves with more chords around the loads (H,) of their groups, RPS."""
     used = np.clip(load / layout.group_capacity, 0.0, 1.0)
-    names = np.array(layout.group_profile)
     chords = dict(curves.chords)
-    for profile_id, cost in sorted(curves.exact.items()):
-        loads = used[names == profile_id]
+    for number, profile_id in enumerate(layout.profiles):
+        cost, loads = curves.exact[profile_id], used[layout.group_number == number]
         if len(loads) > LOADS:
             loads = np.quantile(loads, np.linspace(0.0, 1.0, LOADS))
         knots = chords[profile_id].knots

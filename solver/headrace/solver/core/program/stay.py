@@ -68,7 +68,8 @@ def staying(
         return Stay(nobody, 0.0, nobody)
     flow, shed = answer
     served = layout.demand - shed
-    stay = layout.pair_previous * served[layout.pair_row]
+    stay, stood = np.zeros_like(flow), np.flatnonzero(layout.pair_previous != 0.0)
+    stay[stood] = layout.pair_previous[stood] * served[layout.pair_row[stood]]
     whole = layout.per_row(layout.pair_previous) >= WHOLE
     load = sums(layout.warm.engine, layout.warm.ppm / PPM * served[layout.warm.row], len(layout.engines))
     usable = np.flatnonzero(layout.engine_pool >= 0)
@@ -77,7 +78,8 @@ def staying(
     of_engines[usable] = _costs(layout, curves, groups, load[usable], layout.engine_capacity[usable])
     best, even = (_of_groups(layout, curves, f) for f in (flow, stay))
     off_pins = rows_off_pins(layout, stay)
-    grain = layout.per_pool(flow * layout.row_work[layout.pair_row])
+    some = np.flatnonzero(flow != 0.0)
+    grain = sums(layout.pair_pool[some], flow[some] * layout.row_work[layout.pair_row[some]], len(layout.pools))
     by_chance = _by_chance(layout.per_pool(stay), layout.per_pool(flow), grain)
     of = part_sums(layout, components)
     sheds, did = (of.any_of(of.row, z > 0.0) for z in (shed, layout.row_warm_shed))
@@ -109,8 +111,8 @@ def _of_groups(layout: Layout, curves: Curves, flow: Floats) -> Floats:
 def _costs(layout: Layout, curves: Curves, group: npt.NDArray[np.int64], load: Floats, capacity: Floats) -> Floats:
     """Give capacity x L(load / capacity) of engines or groups, each by the profile of its group."""
     costs = np.zeros(len(load))
-    names = np.array(layout.group_profile)[group] if len(group) else np.array([], dtype=str)
-    for profile_id in sorted(set(names.tolist())):
-        of = names == profile_id
+    numbers = layout.group_number[group]
+    for number, profile_id in enumerate(layout.profiles):
+        of = np.flatnonzero(numbers == number)
         costs[of] = capacity[of] * curves.exact[profile_id].value(load[of] / capacity[of])
     return costs

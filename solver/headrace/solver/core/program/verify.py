@@ -91,9 +91,10 @@ def network_problem(arcs: "Arcs", x: Floats, y: Floats) -> str | None:
     problem = _form_problem(x, y, (n, m))
     if problem is not None:
         return problem
-    inner = arcs.head >= 0
-    lhs = sums(arcs.tail, x, m) - sums(arcs.head[inner], x[inner], m)
-    rc = arcs.cost - y[arcs.tail] + np.where(inner, y[arcs.head], 0.0)
+    inner = np.flatnonzero(arcs.head >= 0)
+    lhs = sums(arcs.tail, x, m) - sums(arcs.head.take(inner), x.take(inner), m)
+    # What ends outside, at -1, ends where the price is 0.
+    rc = arcs.cost - y.take(arcs.tail) + np.append(y, 0.0).take(arcs.head)
     return _problem(_Columns(arcs.cost, np.broadcast_to(0.0, (n,)), arcs.upper, rc), arcs.supply, lhs, x, y)
 
 
@@ -124,7 +125,7 @@ def _problem(columns: _Columns, rhs: Floats, lhs: Floats, x: Floats, y: Floats) 
         return f"a bound is broken by {off_bound:.3g} RPS; at most {TOLERANCE * flow_scale:.3g}"
     rc, unbounded = columns.reduced, np.isinf(columns.upper)
     slack = TOLERANCE * (1.0 + np.abs(columns.cost) + float(np.abs(y).max(initial=0.0)) * 1e-3)
-    if bool((rc[unbounded] < -slack[unbounded]).any()):
+    if bool(((rc < -slack) & unbounded).any()):
         return f"a reduced cost is {float(rc[unbounded].min()):.3g} ms; at least 0"
     primal = dot(columns.cost, x)
     upper = np.where(unbounded, columns.lower, columns.upper)
