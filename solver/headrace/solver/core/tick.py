@@ -6,6 +6,8 @@ still there (HELD), and where there are none, capacity-proportional ones (PROPOR
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
+from operator import is_not
 
 import xxhash
 
@@ -276,7 +278,7 @@ def _close(
 ) -> _Closed:
     """Seal a draft with its commit; the digest is brought forward from the previous one by what changed."""
     new = dict(zip(keys, draft.routes, strict=True))
-    changed = frozenset(key for key, route in new.items() if old.get(key) is not route)
+    changed = frozenset(compress(keys, map(is_not, map(old.get, keys), draft.routes)))
     removed = frozenset(old.keys() - new.keys())
     # Where more has changed than not, it is less to add all up than to bring the old sum forward.
     anew = previous is None or 2 * len(changed) > len(new)

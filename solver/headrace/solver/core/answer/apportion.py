@@ -87,7 +87,7 @@ def _stick(layout: Layout, new: Entries) -> Entries:
     """Keep the previous weights of every row in which none moved by more than `STICKY_PPM`."""
     warm, size = layout.warm, max(len(layout.engines), 1)
     new_key, old_key = new.row * size + new.engine, warm.row * size + warm.engine
-    keys = np.union1d(new_key, old_key)
+    keys = _each_once(new_key, old_key)
     before, after = np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=np.int64)
     after[np.searchsorted(keys, new_key)] = new.ppm
     before[np.searchsorted(keys, old_key)] = warm.ppm
@@ -98,6 +98,13 @@ def _stick(layout: Layout, new: Entries) -> Entries:
     ppm = np.where(still[row], before, after)
     some = ppm > 0
     return Entries(row[some], (keys[some] % size).astype(np.int64), ppm[some])
+
+
+def _each_once(one: Ints, other: Ints) -> Ints:
+    """Give the numbers of two lists, rising; each of these rises too, so that sorting is merging."""
+    both = np.sort(np.concatenate((one, other)), kind="stable")
+    kept: Ints = both[np.append(np.True_, both[1:] != both[:-1])[: len(both)]]
+    return kept
 
 
 def moved_share(layout: Layout, new: Entries) -> Floats:

@@ -56,17 +56,16 @@ def _route_duals(layout: Layout, plan: Plan) -> tuple[RouteDual, ...]:
     if plan.prices is None:
         return ()
     price = plan.prices.row * layout.row_work
-    return tuple(RouteDual(str(layout.rows[i].route), float(price[i])) for i in _dearest(price))
+    told: list[float] = price.tolist()
+    return tuple(RouteDual(str(layout.rows[i].route), told[i]) for i in _dearest(price))
 
 
 def _pool_duals(layout: Layout, plan: Plan) -> tuple[PoolDual, ...]:
     if plan.prices is None:
         return ()
-    load = layout.pool_load(plan.load)
-    return tuple(
-        PoolDual(layout.pools[g].name, float(plan.prices.pool[g]), float(load[g]), float(layout.pool_capacity[g]))
-        for g in _dearest(plan.prices.pool)
-    )
+    columns = plan.prices.pool, layout.pool_load(plan.load), layout.pool_capacity
+    price, load, capacity = (column.tolist() for column in columns)
+    return tuple(PoolDual(layout.pools[g].name, price[g], load[g], capacity[g]) for g in _dearest(plan.prices.pool))
 
 
 def _dearest(prices: Floats) -> list[int]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from headrace.schemas.weights import Excluded
 from headrace.solver.core.problem import Row
-from headrace.solver.core.program.eligibility import exclusion, network_exclusion, row_exclusion
+from headrace.solver.core.program.eligibility import network_exclusion, row_exclusion
 from headrace.solver.core.program.layout import Layout
 
 Bools = npt.NDArray[np.bool_]
@@ -69,13 +69,13 @@ class Refusals:
         return self._no_way[cluster]
 
     def _list(self, row: Row, engines: Sequence[int]) -> tuple[Excluded, ...]:
-        listed: list[Excluded] = []
+        listed, unlinked = list[Excluded](), self._unlinked(row.route.cluster)
         for i in engines:
             engine = self._layout.engines[i]
             # A fault of the engine is worth more to a reader than an unknown link to it.
-            found = (
-                row_exclusion(row, engine) or self._layout.exclusions[i] or exclusion(self._layout.problem, row, engine)
-            )
+            found = row_exclusion(row, engine) or self._layout.exclusions[i]
+            if found is None and engine.site in unlinked:
+                found = network_exclusion(self._layout.problem, row.route.cluster, engine.site)
             if found is not None:
                 listed.append(Excluded(engine.engine_id, found.reason, found.sentence))
         return tuple(listed[:MAX_LISTED])

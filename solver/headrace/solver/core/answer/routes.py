@@ -58,7 +58,9 @@ class RouteWriter:
             some = rows[first : first + TOGETHER]
             routes |= zip(some.tolist(), self._written(some, epoch, version), strict=True)
         # A row without an old record is always written.
-        return tuple(routes[row] if row in routes or kept is None else kept for row, kept in enumerate(old))
+        if not routes:
+            return tuple([route for route in old if route is not None])
+        return tuple(routes[row] if row in routes or was is None else was for row, was in enumerate(old))
 
     def _written(self, rows: Ints, epoch: int, version: int) -> Iterator[RouteWeights]:
         listed, near = self._listed(rows), self._fallbacks.near(rows)

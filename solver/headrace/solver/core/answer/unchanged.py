@@ -57,13 +57,7 @@ class New:
 def changed_rows(layout: Layout, new: New, fallbacks: Fallbacks) -> Ints:
     """Give the rows whose old record does not say the same any more, or that have none, rising."""
     still = np.flatnonzero(_same_targets(layout, new) & _same_numbers(layout, new))
-    places: list[int] = still.tolist()
-    old = [route for row in places if (route := layout.old[row]) is not None]
-    named = (new.excluded[row] for row in places)
-    says = [
-        not (was.excluded or now) or _named(was.excluded) == _named(now) for was, now in zip(old, named, strict=True)
-    ]
-    still = still[np.array(says, dtype=np.bool_)]
+    still = still[~_other_exclusions(layout, new)[still]]
     changed: Bools = np.ones(len(layout.old), dtype=np.bool_)
     for first in range(0, len(still), TOGETHER):
         rows = still[first : first + TOGETHER]
@@ -113,6 +107,18 @@ def _same_numbers(layout: Layout, new: New) -> Bools:
     same &= ((now == 0.0) | (now == 1.0)) == ((before == 0.0) | (before == 1.0))
     held = np.array(list(map(_HELD, layout.rows)), dtype=np.bool_)
     return np.asarray(same & (held == was["held"]), dtype=np.bool_)
+
+
+def _other_exclusions(layout: Layout, new: New) -> Bools:
+    """Say of each row whether others are excluded than before, or for other reasons, (R,)."""
+    now: Bools = np.array(list(map(bool, new.excluded)), dtype=np.bool_)
+    other = now != layout.records.routes["excludes"]
+    # Most routes exclude nobody.
+    both: list[int] = np.flatnonzero(now & ~other).tolist()
+    for row in both:
+        was = layout.old[row]
+        other[row] = was is None or _named(was.excluded) != _named(new.excluded[row])
+    return np.asarray(other, dtype=np.bool_)
 
 
 def _named(excluded: tuple[Excluded, ...]) -> list[tuple[str, Reason]]:

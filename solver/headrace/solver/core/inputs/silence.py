@@ -72,8 +72,13 @@ class Hearing:
 
     def demand_expired(self, state: DemandState) -> bool:
         """Say whether nothing is heard of a route's demand any more."""
-        silence_ms = self.demand_ms - state.last_signal_ms
-        return silence_ms >= self.settings.expired_after_ms or self._is_ahead(state.last_signal_ms)
+        from_ms, to_ms = self.demand_heard_ms
+        return not from_ms < state.last_signal_ms <= to_ms
+
+    @property
+    def demand_heard_ms(self) -> tuple[int, int]:
+        """Give after which instant a demand's last signal must be, and until when, for it to be heard of."""
+        return self.demand_ms - self.settings.expired_after_ms, self.now_ms + AHEAD_MS
 
     def _is_ahead(self, signal_ms: int) -> bool:
         return signal_ms - self.now_ms > AHEAD_MS

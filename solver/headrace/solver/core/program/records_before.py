@@ -62,8 +62,8 @@ class RecordsBefore:
     Attributes:
         records: themselves; None where there was none.
         names: engine and address by number.
-        routes: (R,) `there`, `held` (nothing is heard of its demand), `version`, `tier`, `demand_rps`, `shed_ratio`,
-            `retry_ratio`; of a record that is not there all 0.
+        routes: (R,) `there`, `held` (nothing is heard of its demand), `excludes` (any engine), `version`, `tier`,
+            `demand_rps`, `shed_ratio`, `retry_ratio`; of a record that is not there all 0.
         targets: with `price_ms` and `ttft_s`, NaN where none is told, and `pinned`.
         fallback: of the static fallbacks.
     """
@@ -108,7 +108,12 @@ def _read(records: tuple[RouteWeights | None, ...], names: dict[tuple[str, str |
     there = [record for record in records if record is not None]
     at: Bools = np.array([record is not None for record in records], dtype=np.bool_)
     held = [record.sentence.endswith(DEMAND_HELD) for record in there]
-    routes: Columns = {"there": at, "held": _where(at, held, np.bool_)}
+    excludes = [bool(record.excluded) for record in there]
+    routes: Columns = {
+        "there": at,
+        "held": _where(at, held, np.bool_),
+        "excludes": _where(at, excludes, np.bool_),
+    }
     routes |= {name: _where(at, list(map(get, there)), np.int64) for name, get in _ROUTE_INTS.items()}
     routes |= {name: _where(at, list(map(get, there)), np.float64) for name, get in _ROUTE_FLOATS.items()}
     of_targets = list(map(_TARGETS, there))

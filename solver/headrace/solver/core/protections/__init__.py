@@ -14,6 +14,8 @@ goes on from the same. An engine whose memory is neutral is left out of it. Prot
 """
 
 from collections.abc import Callable
+from dataclasses import fields
+from operator import attrgetter
 
 from headrace.schemas.weights import EngineMemory, Snapshot
 from headrace.solver.core.inputs.in_work import in_work
@@ -33,6 +35,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     probe.protect,
 )
 """In the order in which they act: what an outlier is, is judged by profiles that are not trimmed yet."""
+_ALL_BUT_ID = attrgetter(*(field.name for field in fields(EngineMemory) if field.name != "engine_id"))
 LONGEST_STEP_S = 10.0
 """A longer pause between two ticks counts as this: one measurement is no more evidence for being old."""
 
@@ -61,4 +64,5 @@ def protect(
 
 def worth_remembering(guarded: Guarded) -> tuple[EngineMemory, ...]:
     """Give the memories that are not neutral, sorted by engine."""
-    return tuple(m for engine_id, m in sorted(guarded.remembered.items()) if m != EngineMemory(engine_id))
+    neutral = _ALL_BUT_ID(EngineMemory(""))
+    return tuple(m for _, m in sorted(guarded.remembered.items()) if _ALL_BUT_ID(m) != neutral)

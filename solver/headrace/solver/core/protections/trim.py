@@ -12,10 +12,12 @@ would move traffic. An engine of which nothing is measured keeps what it has. `t
 """
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
+from operator import attrgetter
+from typing import Any
 
 from headrace.schemas.fleet import LatencyProfile
-from headrace.schemas.weights import PPM
+from headrace.schemas.weights import PPM, EngineMemory
 from headrace.solver.core.problem import Engine
 from headrace.solver.core.profile.load_cost import MS
 from headrace.solver.core.protections.derate import believed_shares
@@ -25,6 +27,8 @@ from headrace.solver.settings import SolverSettings
 
 STEP = 0.05
 HOLD = 1.5
+_NAMES = tuple(field.name for field in fields(EngineMemory))
+_VALUES = attrgetter(*_NAMES)
 
 
 def protect(guarded: Guarded, settings: SolverSettings, moment: Moment) -> Guarded:
@@ -58,13 +62,22 @@ def _change(
     trim = min(max(trim, -bound), bound)
     exact = trim / STEP
     step = memory.trim_step if abs(exact - memory.trim_step) <= HOLD else round(exact)
-    remembered = replace(memory, trim_ppm=round(PPM * math.exp(trim)), trim_step=step)
+    remembered = _with_trim(memory, round(PPM * math.exp(trim)), step)
     if step == 0:
-        return Change(engine, remembered) if remembered != memory else None
+        return None if remembered is memory else Change(engine, remembered)
     factor = math.exp(step * STEP)
     slower = f"{100 * abs(factor - 1):.0f} % {'slower' if step > 0 else 'faster'} than its profile"
     trimmed = replace(engine, profile_id=f"{engine.profile_id}@{step:+d}")
     return Change(trimmed, remembered, factor, f"measured {slower} at its load: latencies are scaled")
+
+
+def _with_trim(memory: EngineMemory, trim_ppm: int, trim_step: int) -> EngineMemory:
+    """Give a memory with another trim: itself where it has that one; asked of every engine at every tick."""
+    if memory.trim_ppm == trim_ppm and memory.trim_step == trim_step:
+        return memory
+    values: dict[str, Any] = dict(zip(_NAMES, _VALUES(memory), strict=True))
+    values |= {"trim_ppm": trim_ppm, "trim_step": trim_step}
+    return EngineMemory(**values)
 
 
 def _scaled(profile: LatencyProfile, profile_id: str, factor: float) -> LatencyProfile:
