@@ -151,9 +151,10 @@ def _shares(layout: Layout, flow: Floats, prices: Prices) -> tuple[Floats, Bools
 
 def _stepped(layout: Layout, costs: Costs, flow: Floats, settings: SolverSettings) -> str:
     """Say how many routes the bound on a tick's step holds back, and how many go beyond it."""
-    steps, moved = costs.steps, np.abs(flow - layout.pair_warm)
+    steps = costs.steps
     if not steps.any:
         return ""
+    moved = np.abs(flow - layout.pair_warm)
     far = layout.per_row(steps.beyond(flow, layout.pair_warm)) > SOME * layout.demand
     at_step = np.isfinite(steps.gain) & (np.abs(moved - steps.gain) <= SOME * layout.demand[layout.pair_row])
     at_step |= (steps.core > 0.0) & (np.abs(flow - steps.core) <= SOME * layout.demand[layout.pair_row])
