@@ -226,7 +226,9 @@ def test_no_other_policy_is_called_as_the_recorded_run_is(tmp_path: Path) -> Non
 def test_a_result_is_not_written_over(tmp_path: Path) -> None:
     folder = recorded_run(3).write(tmp_path / "history")
     played(folder, tmp_path / "out")
-    assert "is not empty" in refused("replay", "run", "--dir", folder, "--policy", "lp", "--out", tmp_path / "out")
+    again = ("replay", "run", "--dir", folder, "--policy", "recorded", "--out", tmp_path / "out", "--processes", 1)
+    assert "is not empty; a folder that is empty or new, or --force" in refused(*again)
+    assert run(*again, "--force").exit_code == 0
 
 
 def test_a_mapping_that_cannot_be_used_is_told_before_anything_is_played(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from headrace.replay.score.off_policy import OffPolicyEstimate
 from headrace.replay.score.settings import ScoreSettings
 from headrace.replay.score.sums import Of, moved_percent_a_minute
 from headrace.replay.score.variant import VariantScorer
+from headrace.schemas.errors import InvalidInputError
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
 
@@ -112,6 +113,35 @@ def test_requests_of_one_session_are_one_draw_of_an_estimate() -> None:
     assert isinstance(found, OffPolicyEstimate)
     assert found.choices == len(run.choices)
     assert found.effective <= len(sessions)
+
+
+def simulated(*arguments: object) -> str:
+    """What the command says that does not do what it was asked for."""
+    result = CliRunner().invoke(headrace, ["replay", "simulate", *(str(each) for each in arguments)])
+    assert isinstance(result.exception, InvalidInputError), repr(result.exception)
+    return str(result.exception)
+
+
+def test_a_folder_that_holds_something_is_not_written_over_unless_told_to(tmp_path: Path) -> None:
+    (tmp_path / "comparison.json").write_text("mine")
+    told = simulated("--out", tmp_path, "--for", 10)
+    assert "which is not empty; a folder that is empty or new, or --force" in told
+    assert (tmp_path / "comparison.json").read_text() == "mine"
+    asked = (
+        f"replay simulate --out {tmp_path} --force --for 10 --load 0.02 --policy nearest --set solver.period_ms=1000"
+    )
+    assert CliRunner().invoke(headrace, asked.split()).exit_code == 0
+    assert json.loads((tmp_path / "comparison.json").read_text())["recorded"] == "nearest"
+
+
+def test_faults_that_would_come_after_the_end_are_each_told(tmp_path: Path) -> None:
+    faults = tmp_path / "faults.txt"
+    faults.write_text("t=4s kill engine-a\nt=10s revive engine-a\nt=2m slow engine-b 3\n")
+    told = simulated("--out", tmp_path / "out", "--for", 10, "--faults", faults)
+    assert "t=10s" in told
+    assert "t=120s" in told
+    assert "t=4s" not in told
+    assert "would never happen: the run ends at 10 s (--for)" in told
 
 
 def test_users_are_counted_by_what_became_of_them_and_when_they_sent() -> None:

@@ -27,13 +27,13 @@ from headrace.replay.report.document import Origin, document
 from headrace.replay.report.text_table import report_lines
 from headrace.replay.report.write import write_report
 from headrace.replay.runs.common_span import common_span, span_anew
-from headrace.replay.runs.variants import Job, Ran, measured_in, recorded_settings, run_variants
+from headrace.replay.runs.variants import LOG, Job, Ran, folder_name, measured_in, recorded_settings, run_variants
 from headrace.replay.score.comparison import compare
 from headrace.replay.score.measured import MeasuredFleet
 from headrace.replay.score.variant_score import VariantScore
 from headrace.replay.sources.folder import HistoryFolder
 from headrace.schemas.errors import InvalidInputError
-from headrace.schemas.made_folder import made_folder
+from headrace.schemas.made_folder import empty_folder
 from headrace.schemas.topics import SHADOW
 from headrace.solver.glop import Glop
 
@@ -53,7 +53,7 @@ class Asked:
     """What a command was asked for.
 
     `given` are overrides for every variant, `solver.NAME=VALUE`; `mapped` is the history with the team's own telemetry
-    translated anew, which the variants then fold.
+    translated anew, which the variants then fold. `force` writes over what OUT holds.
     """
 
     policies: tuple[str, ...]
@@ -62,6 +62,7 @@ class Asked:
     processes: int
     from_signals: bool = False
     mapped: Path | None = None
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def compared(asked: Asked, folder: Path, config: Config) -> Result:
         raise InvalidInputError("variants", ("give at least one --policy, such as lp or proportional:k=0.1",))
     variants = parse_variants(asked.policies, asked.given, base)
     _see_names(asked.policies)
-    _see_out(asked.out, variants)
+    _see_out(asked, [RECORDED, ANEW, SET, *(variant.name for variant in variants)])
     registry = registry_of(config)
     anew = asked.from_signals or asked.mapped is not None
     span = (
@@ -147,7 +148,7 @@ def compared_with_shadow(asked: Asked, folder: Path, config: Config) -> Result:
     span, notes = common_span(history)
     base = recorded_settings(history, span=span) or config.solver
     own = recorded_settings(history, SHADOW, span)
-    _see_out(asked.out, ())
+    _see_out(asked, [RECORDED, "shadow"])
     registry = registry_of(config)
     measured = measured_in(history, registry, span)
     live = Job(
@@ -205,10 +206,11 @@ def _see_names(policies: Sequence[str]) -> None:
         raise InvalidInputError("variants", tuple(f"{text} {told}" for text in named))
 
 
-def _see_out(out: Path, variants: Sequence[Variant]) -> None:
-    if out.exists() and any(out.iterdir()):
-        raise HistoryError(f"{out} is not empty; a run writes {len(variants) + 1} variants into a folder of its own")
-    made_folder(out, "--out")
+def _see_out(asked: Asked, names: Sequence[str]) -> None:
+    """Take the folder; a log of the same name, which `--force` lets go, is no log of this run."""
+    empty_folder(asked.out, "--out", force=asked.force)
+    for name in names:
+        (asked.out / folder_name(name) / LOG).unlink(missing_ok=True)
 
 
 def _run(

@@ -28,7 +28,7 @@ from headrace.schemas.bus.settings import KafkaSettings
 from headrace.schemas.codec import decode
 from headrace.schemas.dead_letters import Rejected
 from headrace.schemas.ids import COMMIT_KEY
-from headrace.schemas.made_folder import made_folder
+from headrace.schemas.made_folder import empty_folder
 from headrace.schemas.raw import RawRecord
 from headrace.schemas.topics import (
     DECISIONS,
@@ -88,12 +88,11 @@ class Exporter:
         """Write every topic that replay reads; one that is not there is a finding.
 
         Raises:
-            HistoryError: the folder holds something already, nothing lies in the range, or the broker fell silent.
+            InvalidInputError: the folder holds something already, or cannot be written.
+            HistoryError: nothing lies in the range, or the broker fell silent.
         """
         existed = self._folder.exists()
-        made_folder(self._folder, "--out")
-        if any(self._folder.iterdir()):
-            raise HistoryError(f"{self._folder} is not empty; history is written into a folder of its own")
+        empty_folder(self._folder, "--out")
         try:
             return self._exported()
         except BaseException:

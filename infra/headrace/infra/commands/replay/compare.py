@@ -13,6 +13,7 @@ from headrace.infra.configuration.config import Config, config_options
 @click.option("--from", "from_text", metavar="TIME", help="Or a range on the broker: 2026-01-02T03:04Z, 2h.")
 @click.option("--to", "to_text", metavar="TIME", help="Where the range ends; now, where it is not given.")
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Where the result goes.")
+@click.option("--force", is_flag=True, help="Write over what OUT holds of an earlier run.")
 @click.option("--processes", type=click.IntRange(1, 64), default=2, show_default=True, help="Beside each other.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @config_options
@@ -23,6 +24,7 @@ def command(
     from_text: str | None,
     to_text: str | None,
     out: Path,
+    force: bool,
     processes: int,
     as_json: bool,
     config: Config,
@@ -43,7 +45,7 @@ def command(
     if not live_vs_shadow:
         problem = "say what to compare: --live-vs-shadow; other policies are compared by `headrace replay run --policy`"
         raise InvalidInputError("compare", (problem,))
-    asked = Asked((), (), out, processes)
+    asked = Asked((), (), out, processes, force=force)
     with history_folder(config, folder, from_text, to_text) as found:
         result = compared_with_shadow(asked, found, config)
     tell(result, as_json=as_json)

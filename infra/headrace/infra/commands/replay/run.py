@@ -21,6 +21,7 @@ from headrace.infra.configuration.config import Config, config_options
     help="Translate your own telemetry in the range by this mapping, and fold it anew.",
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Where the result goes.")
+@click.option("--force", is_flag=True, help="Write over what OUT holds of an earlier run.")
 @click.option(
     "--processes",
     type=click.IntRange(1, 64),
@@ -39,6 +40,7 @@ def command(
     from_signals: bool,
     mappings: tuple[str, ...],
     out: Path,
+    force: bool,
     processes: int,
     as_json: bool,
     config: Config,
@@ -66,6 +68,6 @@ def command(
         history_folder(config, folder, from_text, to_text, named_topics(mappings)) as found,
         mapped_history(config, found, mappings) as mapped,
     ):
-        asked = Asked(policies, ours, out, processes, from_signals, mapped)
+        asked = Asked(policies, ours, out, processes, from_signals, mapped, force)
         result = compared(asked, found, config)
     tell(result, as_json=as_json)

@@ -24,6 +24,7 @@ INTERRUPTED = 130
 
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Where the report goes.")
+@click.option("--force", is_flag=True, help="Write over what OUT holds of an earlier run.")
 @click.option("--trace", "form", default="azure", show_default=True, help="azure, mooncake, servegen, burstgpt, qwen.")
 @click.option("--file", type=click.Path(path_type=Path, dir_okay=False), help="The trace's file; azure ships one.")
 @click.option("--policy", "policies", metavar="VARIANT", multiple=True, help="lp, proportional:k=0.1, NAME=POLICY:...")
@@ -47,6 +48,7 @@ INTERRUPTED = 130
 def command(
     *,
     out: Path,
+    force: bool,
     form: str,
     file: Path | None,
     policies: tuple[str, ...],
@@ -78,11 +80,13 @@ def command(
     from headrace.replay.report.write import write_report
     from headrace.replay.score.length_spread import spread_of_values
     from headrace.replay.score.settings import ScoreSettings
+    from headrace.schemas.made_folder import empty_folder
     from headrace.solver.settings import SolverSettings
 
     variants = parse_variants(policies or DEFAULT_POLICIES, settings, SolverSettings())
     fleet = load_scenario(scenario)
-    timed = _faults(faults, fleet)
+    timed = _faults(faults, fleet, seconds)
+    empty_folder(out, "--out", force=force)
     trace = read_trace(form, file)
     lasts = seconds + SETTLE_S + delay + 1.0
     spread = spread_of_values(answers_within(trace, lasts), f"{trace.source}, output tokens")
@@ -106,7 +110,7 @@ def command(
         sys.exit(INTERRUPTED)
 
 
-def _faults(file: Path | None, fleet: "Scenario") -> "tuple[Timed, ...]":
+def _faults(file: Path | None, fleet: "Scenario", seconds: float) -> "tuple[Timed, ...]":
     from headrace.infra.fleet.script import parse_script
     from headrace.schemas.errors import InvalidInputError
 
@@ -116,7 +120,12 @@ def _faults(file: Path | None, fleet: "Scenario") -> "tuple[Timed, ...]":
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInputError(str(file), (f"cannot be read: {error}",)) from error
-    return parse_script(text, fleet.names)
+    timed = parse_script(text, fleet.names)
+    late = tuple(each for each in timed if each.at_s >= seconds)
+    if late:
+        told = f"would never happen: the run ends at {seconds:g} s (--for)"
+        raise InvalidInputError(str(file), tuple(f"t={t.at_s:g}s {t.command.sentence}: {told}" for t in late))
+    return timed
 
 
 def _requests(plan: "Plan", delay_s: float) -> "Player":
