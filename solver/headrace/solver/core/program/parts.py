@@ -70,11 +70,13 @@ def _labels(layout: Layout, rows: Ints) -> tuple[Ints, Ints]:
     pool = layout.pair_pool.astype(np.int32)
     asks = np.zeros(size, dtype=np.bool_)
     asks[rows] = True
-    inner = (layout.pair_row[1:] == layout.pair_row[:-1]) & asks[layout.pair_row[1:]]
-    gap = np.diff(pool)[inner]
-    after = np.zeros((len(layout.pools), int(gap.max(initial=0)) + 1), dtype=np.bool_)
-    after[pool[:-1][inner], gap] = True
-    one, apart = np.nonzero(after)
+    inner = np.flatnonzero((layout.pair_row[1:] == layout.pair_row[:-1]) & asks[layout.pair_row[1:]])
+    own = pool.take(inner)
+    gap = pool.take(inner + 1) - own
+    size_of = int(gap.max(initial=0)) + 1
+    after = np.zeros(len(layout.pools) * size_of, dtype=np.bool_)
+    after[own.astype(np.int64) * size_of + gap] = True
+    one, apart = np.divmod(np.flatnonzero(after), size_of)
     label = component_labels(
         np.concatenate((rows, size + one)),
         np.concatenate((size + layout.pair_pool[first], size + one + apart)),
