@@ -14,6 +14,7 @@ Every arc leaves a node, and ends in one or outside (`OUT`); what leaves a node 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ class Hubs:
     def bounds(self) -> tuple[int, ...]:
         """Where ways, keeps, links, chords, sheds and kept sheds begin, and the end."""
         _, _, w, k, links, y = self.sizes
-        return tuple(np.cumsum([0, w, k, links, y, len(self.rows), len(self.shed_keep)]).tolist())
+        return tuple(accumulate((w, k, links, y, len(self.rows), len(self.shed_keep)), initial=0))
 
 
 def hubs_of(layout: Layout, curves: Curves, costs: Costs, stretch: Sequence[Part] | None = None) -> Hubs:
