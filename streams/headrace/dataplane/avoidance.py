@@ -42,7 +42,8 @@ class Avoidance:
         throttled: engines with the limit under which the low 32 bits of a session's hash keep it away.
         unplaced: share of the route's sessions, 0..1, whose engine is down and that nobody has room for.
         panic: whether ejections are ignored for want of other engines.
-        overflow: whose sessions move while more arrives than the weights know of.
+        times: how many times what the weights know of arrived when it was made; out of date when it is another.
+        overflow: whose sessions move for that.
     """
 
     table: RouteTable
@@ -55,6 +56,7 @@ class Avoidance:
     throttled: tuple[tuple[str, int], ...]
     panic: bool
     unplaced: float = 0.0
+    times: float = 1.0
     overflow: Overflow = NO_OVERFLOW
 
     def throttled_for(self, point: int) -> frozenset[str]:
@@ -94,6 +96,8 @@ def avoidance(
         until_ms = min(until_ms, now_ms + THROTTLES_HOLD_MS)
     avoided = here if panic else here | ejected
     suspected = here.union(e.engine_id for e in lasting)
-    from_ms, unplaced = now_ms - OUT_OF_ORDER_MS, table.unplaced(here)
-    over = overflow(table, limits.times)
-    return Avoidance(table, change, from_ms, until_ms, here, avoided, suspected, throttled, panic, unplaced, over)
+    from_ms, unplaced, times = now_ms - OUT_OF_ORDER_MS, table.unplaced(here), limits.times
+    over = overflow(table, times)
+    return Avoidance(
+        table, change, from_ms, until_ms, here, avoided, suspected, throttled, panic, unplaced, times, over
+    )

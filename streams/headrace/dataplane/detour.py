@@ -10,7 +10,7 @@ move back when it is not. The propensity is over the sessions' hashes: an engine
 left out; 1 where the session was let go before and stays where it went.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -19,6 +19,7 @@ import xxhash
 
 from headrace.dataplane.avoidance import Avoidance
 from headrace.dataplane.decision import Decision, DecisionReason
+from headrace.dataplane.overflow import Spill, spill
 from headrace.dataplane.rendezvous import Candidates
 from headrace.dataplane.route_table import RouteTable
 from headrace.schemas.weights import PPM
@@ -53,6 +54,7 @@ class LeftOut:
             next one like it is picked and not made.
         moved: likewise for those that do not.
         taken: each engine's part of the sessions that the failover places, once one was placed.
+        spills: what overflows, once that was asked.
         spilt: what each engine gets of those that overflow, in ppm of all, once one was placed.
     """
 
@@ -68,6 +70,7 @@ class LeftOut:
         default_factory=dict[tuple[str | None, DecisionReason], Decision]
     )
     taken: dict[str, float] = field(default_factory=dict[str, float])
+    spills: list[Spill] = field(default_factory=list[Spill])
     spilt: dict[str, float] = field(default_factory=dict[str, float])
 
     @classmethod
@@ -106,41 +109,33 @@ class LeftOut:
 
     def propensity(self, table: RouteTable, engine_id: str) -> float:
         """Give the engine's own sessions, and its part of those that may not, or should not, stay at theirs."""
+        spill = self.spill(table)
         must_move = table.weight(self.avoided | self.throttled)
-        should_move = table.weight(self.barred) - must_move
-        own = table.weight((engine_id,))
-        stays = own - self._moved(table, engine_id)
-        got = 0.0 if engine_id in self.barred else must_move * self._taken(table, engine_id, must_move + should_move)
+        should_move = table.weight(self.barred) - must_move - sum(spill.moved.get(e, 0.0) for e in self.crowded)
+        own = table.weight((engine_id,)) - spill.moved.get(engine_id, 0.0)
+        got = 0.0
+        if engine_id not in self.barred:
+            got = must_move * self._taken(table, engine_id, must_move + should_move)
         if own and should_move and engine_id not in self.no_room:
             got += own * should_move / (PPM - table.weight(self.no_room))
-        return (stays + got + self._spilt(table, engine_id)) / PPM
+        return (own + got + self._spilt(table, spill).get(engine_id, 0.0)) / PPM
 
-    def spill_ppm(self, table: RouteTable) -> int:
-        """Give what of the route's weight overflows."""
-        return round(sum(self._moved(table, engine) for engine in sorted(self.view.overflow.limits)))
+    def spill(self, table: RouteTable) -> Spill:
+        """Give what of the route's weight overflows, reckoned once."""
+        if not self.spills:
+            out = self.avoided | self.throttled
+            self.spills.append(spill(table, self.view.overflow, out, self.no_room))
+        return self.spills[0]
 
-    def _moved(self, table: RouteTable, engine_id: str) -> float:
-        if not self.view.overflow.limits or engine_id in self.barred or not self._takers(table):
-            return 0.0
-        return self.view.overflow.moved_ppm(engine_id, table.weight((engine_id,)))
+    def _spilt(self, table: RouteTable, spill: Spill) -> Mapping[str, float]:
+        """Give what each engine gets of the sessions that overflow elsewhere, in ppm of all."""
+        if spill.ppm and not self.spilt and table.failover is not None:
+            slots, by = table.limits_of({e: self.view.overflow.limits[e] for e in spill.moved})
+            parts = table.failover.parts(slots, self.no_room, spill.ppm, by)
+            self.spilt.update((engine, part * spill.ppm) for engine, part in parts.items())
+        return self.spilt
 
-    def _takers(self, table: RouteTable) -> bool:
-        return table.failover is not None and any(e not in self.no_room for e in table.failover.shares)
-
-    def _spilt(self, table: RouteTable, engine_id: str) -> float:
-        """Give what an engine gets of the sessions that overflow elsewhere, in ppm of all."""
-        if table.failover is None or not self.view.overflow.limits:
-            return 0.0
-        if not self.spilt:
-            together = self.spill_ppm(table)
-            for home in sorted(self.view.overflow.limits):
-                moved = self._moved(table, home)
-                if moved:
-                    for taker, part in table.failover.parts(table.slots_of((home,)), self.no_room, together).items():
-                        self.spilt[taker] = self.spilt.get(taker, 0.0) + part * moved
-        return self.spilt.get(engine_id, 0.0)
-
-    def _taken(self, table: RouteTable, engine_id: str, barred_ppm: int) -> float:
+    def _taken(self, table: RouteTable, engine_id: str, barred_ppm: float) -> float:
         """Give an engine's part of the sessions that must move: what the failover comes to, or else by weight."""
         failover = table.failover
         if failover is not None and any(e not in self.no_room for e in failover.shares):
@@ -156,9 +151,13 @@ def detour(table: RouteTable, point: int, out: LeftOut, tries: int, released_to:
     if released_to is not None and released_to in table.by_hint and out.holds(released_to, point):
         return table.by_hint[released_to].because(DecisionReason.RELEASED, 1.0)
     home = table.by_slot[table.slots[point % table.size]]
-    if home.engine_id not in out.barred:
+    if home.engine_id not in out.avoided and home.engine_id not in out.throttled:
+        # Before a crowded engine lets it go: this one comes back, and where all are full only the failover has room.
         found = _spilled(table, point, out, home)
-        return out.stay(table, home) if found is None else out.move(table, found, DecisionReason.SPILLED)
+        if found is not None:
+            return out.move(table, found, DecisionReason.SPILLED)
+    if home.engine_id not in out.barred:
+        return out.stay(table, home)
     if home.engine_id in out.avoided or home.engine_id in out.throttled:
         found = _failover(table, point, out)
         if found is not None:
@@ -175,7 +174,7 @@ def detour(table: RouteTable, point: int, out: LeftOut, tries: int, released_to:
 def _spilled(table: RouteTable, point: int, out: LeftOut, home: Decision) -> Decision | None:
     if table.failover is None or not out.view.overflow.moves(home.engine_id, point):
         return None
-    return table.failover.pick(point, out.no_room, out.spill_ppm(table))
+    return table.failover.pick(point, out.no_room, out.spill(table).ppm)
 
 
 def _failover(table: RouteTable, point: int, out: LeftOut) -> Decision | None:

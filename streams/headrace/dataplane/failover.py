@@ -58,20 +58,27 @@ class Failover:
             return None
         return self._decisions[int(self._won(np.array([point % self._size]), allowed, weight)[0])]
 
-    def parts(self, slots: Ints, barred: Collection[str], out_ppm: int) -> Mapping[str, float]:
+    def parts(
+        self, slots: Ints, barred: Collection[str], out_ppm: int, by: Floats | None = None
+    ) -> Mapping[str, float]:
         """Give each engine's part of these slots, 0..1, as `pick` gives them; of many, some are looked at.
 
-        What is looked at takes a fraction of a millisecond, however many engines there are. An engine that wins none
-        of it is given half a slot: it may win one of the others.
+        `by` is how much each slot counts for, above 0; each as much as another where it is not given. What is looked at
+        takes a fraction of a millisecond, however many engines there are. An engine that wins none of it is given half
+        a slot: it may win one of the others.
         """
         allowed, weight = self._runners(barred, out_ppm)
         if not allowed.size or not slots.size:
             return {}
         looked_at = min(slots.size, max(_LEAST, _LOOKS // allowed.size))
-        some = slots[np.arange(looked_at) * slots.size // looked_at]
-        counts: list[int] = np.bincount(self._won(some, allowed, weight), minlength=len(self.engines)).tolist()
+        places = np.arange(looked_at) * slots.size // looked_at
+        counted = np.ones(looked_at) if by is None else by[places]
+        won = self._won(slots[places], allowed, weight)
+        counts: list[float] = np.bincount(won, counted, minlength=len(self.engines)).tolist()
         runners: list[int] = allowed.tolist()
-        return {self.engines[i]: max(0.5, counts[i]) / looked_at for i in runners}
+        together = float(counted.sum())
+        least = 0.5 * together / looked_at
+        return {self.engines[i]: max(least, counts[i]) / together for i in runners}
 
     def _runners(self, barred: Collection[str], out_ppm: int) -> tuple[Ints, Floats]:
         """Give who may be taken, and with what weight; nobody where no engine of the failover may be."""

@@ -8,7 +8,7 @@ of theirs; so does a route without a failover: there is no room that anybody kno
 """
 
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from headrace.dataplane.route_table import RouteTable
 
@@ -51,6 +51,24 @@ def overflow(table: RouteTable, times: float) -> Overflow:
             if share > 0.0:
                 limits[target.engine_id] = round(share * (1 << BITS))
     return Overflow(limits) if limits else NO_OVERFLOW
+
+
+class Spill(NamedTuple):
+    """What overflows: `moved` of each engine's weight, in ppm, and together in whole `ppm`."""
+
+    moved: Mapping[str, float]
+    ppm: int
+
+
+NO_SPILL: Final = Spill({}, 0)
+
+
+def spill(table: RouteTable, over: Overflow, out: Collection[str], no_room: Collection[str]) -> Spill:
+    """Give what overflows of engines that are not out; nothing where every engine of the failover is without room."""
+    if not over.limits or table.failover is None or all(engine in no_room for engine in table.failover.shares):
+        return NO_SPILL
+    moved = {e: over.moved_ppm(e, table.ppm[e]) for e in sorted(over.limits) if e not in out}
+    return Spill(moved, round(sum(moved.values())))
 
 
 def spilled(over: Overflow, ppm: Mapping[str, int], shares: Mapping[str, int], out: Collection[str]) -> dict[str, int]:

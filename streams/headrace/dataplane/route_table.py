@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from headrace.dataplane.decision import Decision, DecisionReason, Outcome
-from headrace.dataplane.failover import Failover
+from headrace.dataplane.failover import Failover, Floats
 from headrace.dataplane.rendezvous import Candidates
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.slot_table import Ints, slot_table
@@ -110,6 +110,13 @@ class RouteTable:
         """Give the slots that these engines have, in order."""
         owners = np.frombuffer(self.slots, np.dtype(f"u{self.slots.itemsize}"))
         return np.flatnonzero(np.isin(owners, [i for i, d in enumerate(self.by_slot) if d.engine_id in engines]))
+
+    def limits_of(self, limits: Mapping[str, int]) -> tuple[Ints, Floats]:
+        """Give the slots of the engines that have a limit, in order, and the limit of each."""
+        owners = np.frombuffer(self.slots, np.dtype(f"u{self.slots.itemsize}"))
+        of_slot = np.array([limits.get(str(d.engine_id), 0) for d in self.by_slot], np.float64)[owners]
+        slots = np.flatnonzero(of_slot)
+        return slots, of_slot[slots]
 
     def weight(self, engines: Iterable[str]) -> int:
         """Give the weight of these engines together, in ppm; engines that have none here weigh nothing."""

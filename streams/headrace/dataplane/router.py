@@ -96,7 +96,10 @@ class Router:
             for name, table in made.tables.items():
                 live[name].install(table, made.commit.demand_until_ms)
                 self._watch.look_at_surge(live[name])
+            gone = [was for name, was in self._live.items() if name not in live]
             self._live = live
+            for was in gone:
+                self._watch.forget(was)
             self._installed = made
             self._watch.install(made)
         return made

@@ -76,14 +76,17 @@ class Watch:
             self.signs.discard(live.crowded_sign)
 
     def arrive(self, live: LiveRoute, now_ms: int) -> None:
-        """Take note that a request of a route has come."""
+        """Take note that a request of a route has come. Only this route's judgement goes out of date by it."""
         if live.surge.arrive(now_ms):
             self.look_at_surge(live)
-            self._changed()
 
     def look_at_surge(self, live: LiveRoute) -> None:
         """Show whether more of a route's requests come than its weights know of."""
         self.sign(live.surge_sign, shown=live.surge.times > 1.0)
+
+    def forget(self, live: LiveRoute) -> None:
+        """Take away the signs of a route that is no more."""
+        self.signs.difference_update((live.crowded_sign, live.released_sign, live.surge_sign))
 
     def sign(self, what: str, *, shown: bool) -> None:
         """Show a sign, or take it away."""
@@ -106,6 +109,7 @@ class Watch:
             and known.crowded is crowded
             and known.view.change == self._change
             and known.view.table is table
+            and (live is None or known.view.times == live.surge.times)
             and known.view.from_ms <= now_ms < known.view.until_ms
             and not (known.view.throttled and known.view.throttled_for(point))
         ):
@@ -123,6 +127,7 @@ class Watch:
             view is None
             or view.table is not table
             or view.change != self._change
+            or (live is not None and view.times != live.surge.times)
             or not view.from_ms <= now_ms < view.until_ms
         ):
             view = self._avoidances[table.name] = self._judge(table, live, now_ms)

@@ -2,18 +2,21 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dataplane_inputs import CLUSTER, MODEL, NOW_MS, TICK_MS, route_weights, snapshot
-from headrace.dataplane.avoidance import Avoidance
+from headrace.dataplane import watch
+from headrace.dataplane.avoidance import Avoidance, avoidance
 from headrace.dataplane.decision import Decision, DecisionReason
 from headrace.dataplane.detour import LeftOut, detour
 from headrace.dataplane.guards.surge import Surge
+from headrace.dataplane.other_way import OtherWay
 from headrace.dataplane.overflow import Overflow
-from headrace.dataplane.route_table import build_table
+from headrace.dataplane.route_table import RouteTable, build_table
 from headrace.dataplane.router import Router
 from headrace.dataplane.settings import DataPlaneSettings, GuardSettings
 from headrace.schemas.weights import PPM, FallbackTarget, RouteWeights
@@ -93,6 +96,24 @@ def test_few_requests_say_nothing() -> None:
     assert surge.times == 1.0
 
 
+@pytest.mark.parametrize("demand", [5e-324, 1e-300, 1e-9, 0.01])
+def test_a_single_request_is_no_surge_where_demand_has_faded_to_nearly_nothing(demand: float) -> None:
+    surge, now_ms = calm()
+    surge.plan(demand, now_ms - LAG_MS)
+    for later_ms in (10_000, 20_000, 20_600):
+        surge.arrive(now_ms + later_ms)
+        assert surge.times == 1.0
+
+
+def test_a_surge_after_which_nobody_comes_is_over_when_the_weights_know_of_all_that_came() -> None:
+    surge, now_ms = calm()
+    now_ms = arrive(surge, 1.5 * DEMAND, now_ms, 5.0)
+    surge.plan(DEMAND, now_ms - 2_000)
+    assert surge.times == pytest.approx(1.5)
+    surge.plan(DEMAND, now_ms + 1_000)
+    assert surge.times == 1.0
+
+
 def test_more_than_the_most_is_not_believed() -> None:
     surge, now_ms = calm()
     arrive(surge, 10 * DEMAND, now_ms, 4.0)
@@ -113,7 +134,7 @@ def test_a_route_that_nobody_was_to_ask_for_has_no_surge() -> None:
     assert surge.times == 1.0
 
 
-@given(st.lists(st.tuples(st.integers(-5_000, 200_000), st.floats(0, 1e6), st.booleans()), max_size=60))
+@given(st.lists(st.tuples(st.integers(-5_000, 200_000), st.floats(0, 1e308), st.booleans()), max_size=60))
 def test_whatever_the_clock_does_it_stays_within_its_bounds(steps: list[tuple[int, float, bool]]) -> None:
     surge, now_ms = calm()
     for step_ms, demand, told in steps:
@@ -196,6 +217,45 @@ def test_nobody_moves_to_engines_that_are_down_or_overflow_themselves() -> None:
     assert {d.engine_id for d in answers(made) if d.reason is DecisionReason.SPILLED} == {"b"}
     made.set_health("b", up=False)
     assert {d.engine_id for d in answers(made)} == {"a"}
+
+
+def test_a_crowded_engine_overflows_all_the_same_though_nobody_else_of_the_route_has_room() -> None:
+    alone = route_weights({"a": PPM})
+    targets = tuple(replace(t, headroom=0.0, failover_kept=1.0) for t in alone.targets)
+    made = surging(replace(alone, targets=targets, failover=(FallbackTarget("c", None, PPM),), demand_rps=DEMAND))
+    at_a = next(d for d in answers(made) if d.engine_id == "a")
+    for _ in range(100):
+        made.begin(MODEL, "default", at_a, now_ms=NOW_MS)
+    for established in (None, True, False):
+        decisions = [made.route(MODEL, key=f"s-{i}", established=established, now_ms=NOW_MS) for i in range(SESSIONS)]
+        counts, said = Counter(d.engine_id for d in decisions), {d.engine_id: d.propensity for d in decisions}
+        assert counts["c"] / SESSIONS == pytest.approx(1 / 3, abs=0.02)
+        assert said == pytest.approx({"a": 2 / 3, "c": 1 / 3}, abs=0.001)
+
+
+def test_a_surge_of_a_route_that_is_no_more_sends_nobody_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = surging(near_and_far())
+    made.apply(snapshot(replace(near_and_far(), model="another"), version=100))
+    monkeypatch.setattr(OtherWay, "known", None)
+    assert made.route("another", key="s", now_ms=NOW_MS).reason is DecisionReason.SLOT
+
+
+def test_a_surge_that_changes_is_no_reason_to_judge_another_route_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, judged = surging(near_and_far()), list[str]()
+    made.apply(snapshot(near_and_far(), replace(near_and_far(), model="another"), version=100, demand_until_ms=TICK_MS))
+    made.set_health("c", up=False)
+
+    def judge(table: RouteTable, *rest: Any) -> Avoidance:  # noqa: ANN401 - handed on
+        judged.append(table.name[0])
+        return avoidance(table, *rest)
+
+    monkeypatch.setattr(watch, "avoidance", judge)
+    for number in range(4_000):
+        decision = made.route(MODEL, key="s", now_ms=NOW_MS)
+        made.route("another", key="s", now_ms=NOW_MS)
+        made.report(MODEL, "default", decision, now_ms=TICK_MS + 5 * number)
+    assert judged.count("another") == 1
+    assert judged.count(MODEL) > 1
 
 
 def test_a_session_that_was_let_go_to_an_engine_that_overflows_stays_there_unless_it_is_one_that_moves() -> None:

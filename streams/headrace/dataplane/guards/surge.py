@@ -8,14 +8,14 @@ request when it comes. It is one of some replicas, so what it counts is held aga
 the part is learnt where both are known. Where it changes for good, since a replica came or went, two samples in a row
 say so, and the average begins anew; until then the change looks like a surge, and is believed up to `surge_most`.
 
-    chance: deviation of the count from what is expected, by Poisson's variance of the count and of what was learnt
+    chance: deviation of the count from what is expected, by Poisson's spread of the count and of what was learnt
             begins above `surge_sigmas`, ends below `ENDS`
 
-No clock: it is judged when a half second ends with a request, and when a snapshot comes.
+No clock: it is judged when a half second ends with a request, and when a snapshot comes. One that knows of all that
+came ends it: so it does not stand for hours where requests have ceased.
 """
 
 import math
-from collections import deque
 from typing import Final, NamedTuple
 
 from headrace.dataplane.guards.arrivals import UNIT_MS, Arrivals
@@ -32,28 +32,43 @@ STEP: Final = 0.05
 
 
 class Sample(NamedTuple):
-    """What arrived here in a stretch of time, and what was demanded of the cluster in it."""
+    """What arrived here in a stretch of time, or in several, and what was demanded of the cluster in it."""
 
     arrived: int
     demanded: float
 
 
+NOTHING: Final = Sample(0, 0.0)
+
+
 class Surge:
-    """Of one route.
+    """Of one route. One thread plans, any number count: what was learnt is replaced and never changed.
 
     Attributes:
         times: how many times what the weights know of arrives; 1 where nothing says that it is more.
     """
 
-    __slots__ = ("_arrivals", "_demand_rps", "_odd", "_sampled", "_samples", "_settings", "times")
+    __slots__ = (
+        "_arrivals",
+        "_demand_rps",
+        "_known_until",
+        "_learnt",
+        "_odd",
+        "_sampled",
+        "_samples",
+        "_settings",
+        "times",
+    )
 
     def __init__(self, settings: GuardSettings) -> None:
         self.times = 1.0
         self._settings = settings
         self._arrivals = Arrivals()
         self._demand_rps = 0.0
-        self._samples = deque[Sample](maxlen=SAMPLES)
-        self._sampled = -1
+        self._samples: tuple[Sample, ...] = ()
+        self._learnt = NOTHING
+        """The samples together."""
+        self._sampled = self._known_until = -1
         self._odd: Sample | None = None
         """The newest sample, where it is off beyond chance and not taken in yet."""
 
@@ -65,9 +80,10 @@ class Surge:
         """Go by weights that know of this demand, up to that instant; says whether `times` has changed."""
         self._demand_rps = demand_rps
         if until_ms is None:
-            self._samples.clear()
+            self._take(())
         else:
-            self._learn(until_ms // UNIT_MS)
+            self._known_until = until_ms // UNIT_MS
+            self._learn(self._known_until)
         return self._judge()
 
     def _learn(self, end: int) -> None:
@@ -79,19 +95,20 @@ class Surge:
             return
         self._sampled = end
         sample = Sample(arrived, self._demand_rps * SAMPLE * UNIT_MS / 1000)
-        sigmas = self._sigmas(sample)
+        sigmas = _sigmas(sample, self._learnt)
         if sigmas is None or abs(sigmas) <= self._settings.surge_sigmas:
-            self._samples.append(sample)
-            self._odd = None
+            self._take((*self._samples, sample)[-SAMPLES:])
             return
-        before = None if self._odd is None else self._sigmas(self._odd)
+        before = None if self._odd is None else _sigmas(self._odd, self._learnt)
         if self._odd is None or before is None or before * sigmas <= 0.0:
             self._odd = sample
             return
         # Twice in a row: this data plane's part of the cluster is another one now.
-        self._samples.clear()
-        self._samples.extend((self._odd, sample))
-        self._odd = None
+        self._take((self._odd, sample))
+
+    def _take(self, samples: tuple[Sample, ...]) -> None:
+        self._samples, self._odd = samples, None
+        self._learnt = Sample(sum(each.arrived for each in samples), sum(each.demanded for each in samples))
 
     def _judge(self) -> bool:
         times = self._times()
@@ -102,25 +119,30 @@ class Surge:
 
     def _times(self) -> float:
         units = max(1, self._settings.surge_window_ms // UNIT_MS)
-        end = self._arrivals.unit
-        arrived = self._arrivals.count(end - units, end)
-        if arrived is None:
+        learnt, end = self._learnt, self._arrivals.unit
+        arrived = None if self._known_until > end else self._arrivals.count(end - units, end)
+        if arrived is None:  # or nothing has come since the instant that the weights know
             return 1.0
         now = Sample(arrived, self._demand_rps * units * UNIT_MS / 1000)
-        sigmas = self._sigmas(now)
+        sigmas = _sigmas(now, learnt)
         if sigmas is None or sigmas <= (ENDS if self.times > 1.0 else self._settings.surge_sigmas):
             return 1.0
-        times = arrived / self._expected(now)
+        times = min(arrived / _expected(now, learnt), self._settings.surge_most)
         return max(1.0, min(round(times / STEP) * STEP, self._settings.surge_most))
 
-    def _expected(self, sample: Sample) -> float:
-        demanded = sum(known.demanded for known in self._samples)
-        return sum(known.arrived for known in self._samples) / demanded * sample.demanded if demanded > 0.0 else 0.0
 
-    def _sigmas(self, sample: Sample) -> float | None:
-        """Give how many deviations a count is from what is expected; None where nothing is."""
-        expected = self._expected(sample)
-        if expected <= 0.0:
-            return None
-        rests_on = sum(known.arrived for known in self._samples)
-        return (sample.arrived - expected) / math.sqrt(expected + expected * expected / rests_on)
+def _expected(sample: Sample, learnt: Sample) -> float:
+    return learnt.arrived * sample.demanded / learnt.demanded if learnt.demanded > 0.0 else 0.0
+
+
+def _sigmas(sample: Sample, learnt: Sample) -> float | None:
+    """Give how many deviations a count is from what is expected; None where nothing is.
+
+    In square roots, of which a Poisson count's deviation is 1/2 whatever its mean (Anscombe 1948): beside a mean of
+    nearly nothing a single request is no surge.
+    """
+    expected = _expected(sample, learnt)
+    if not 0.0 < expected < math.inf:
+        return None
+    off = math.sqrt(sample.arrived + 0.375) - math.sqrt(expected + 0.375)
+    return 2.0 * off / math.sqrt(1.0 + expected / learnt.arrived)
