@@ -6,7 +6,7 @@ import pytest
 
 from headrace.schemas.weights import SnapshotCommit
 from headrace.solver.core.problem import Problem
-from headrace.solver.core.tick import Tick, TickStamp, solve_tick
+from headrace.solver.core.tick import Tick, TickStamp, hold_tick, solve_tick
 from headrace.solver.glop import Glop
 from headrace.solver.settings import SolverSettings
 from solver_problems import engine, problem, row
@@ -65,3 +65,10 @@ def test_a_setting_of_0_tells_nothing_of_it_nor_up_to_when_demand_is_known() -> 
     assert headrooms(solve(known, off))["a", "near"] is None
     assert commit(known, off).demand_until_ms is None
     assert commit(known).demand_until_ms == 300
+
+
+def test_a_hold_knows_of_demand_up_to_where_the_weights_that_it_holds_do() -> None:
+    before = solve(replace(problem([row("a", 40.0)], [NEAR], LINKS), demand_until_ms=300)).snapshot
+    heard_since = replace(problem([row("a", 80.0)], [NEAR], LINKS), demand_until_ms=9_000)
+    held = hold_tick(heard_since, before, SETTINGS, TickStamp(1, 2, 10_000), "no engine is heard of").snapshot
+    assert held.commit.demand_until_ms == 300

@@ -199,11 +199,13 @@ def hold_tick(problem: Problem, previous: Snapshot, settings: SolverSettings, st
     """Make a snapshot whose routes are the previous ones, valid for another `ttl_ms`, status HELD.
 
     For the case that nothing is known any more (all telemetry lost): not knowing is no reason to move traffic, but for
-    that of engines which are known to be gone (`held`). In a new epoch the routes are written again under it.
+    that of engines which are known to be gone (`held`). In a new epoch the routes are written again under it. What they
+    say of demand is as old as they are, whatever was heard of it since.
     """
     routes = held_routes(problem, previous, stamp.epoch, stamp.version)
     told = _Told(SnapshotStatus.HELD, sentence, previous.commit.remembered, previous.commit.protections)
-    draft = _Draft(problem, settings, stamp, told, routes)
+    known = replace(problem, demand_until_ms=previous.commit.demand_until_ms)
+    draft = _Draft(known, settings, stamp, told, routes)
     old = {route.key: route for route in previous.routes}
     closed = _close(draft, previous, old, [route.key for route in routes])
     record = solve_record(None, None, closed.snapshot.commit, 0.0)
