@@ -4,13 +4,15 @@
 
 A session moves where the low 32 bits of its hash are below the share: always the same ones, more as the surge grows,
 and back when it is over, or when the next weights know of it. Engines of which the snapshot tells no headroom keep all
-of theirs; so does a route without a failover: there is no room that anybody knows of. Nobody is shed for a surge.
+of theirs; so does a route without a failover: there is no room that anybody knows of. An engine that an operator has
+pinned gives none and takes none: its share is theirs, and a surge may be a mistake. Nobody is shed for a surge.
 """
 
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 from headrace.dataplane.route_table import RouteTable
+from headrace.schemas.weights import Reason
 
 BITS: Final = 32
 _LOW: Final = (1 << BITS) - 1
@@ -20,7 +22,8 @@ class Overflow:
     """Of one route, for one size of a surge. Never changes.
 
     Attributes:
-        limits: of the engines that have not enough room, under which a session's low 32 bits move it.
+        limits: of the engines that have not enough room, under which a session's low 32 bits move it; 0 of those that
+            are pinned, and take nobody in either.
     """
 
     __slots__ = ("limits",)
@@ -46,11 +49,13 @@ def overflow(table: RouteTable, times: float) -> Overflow:
         return NO_OVERFLOW
     limits: dict[str, int] = {}
     for target in table.weights.targets:
-        if target.weight_ppm and target.headroom is not None and target.failover_kept is not None:
+        if target.reason is Reason.PINNED:
+            limits[target.engine_id] = 0
+        elif target.weight_ppm and target.headroom is not None and target.failover_kept is not None:
             share = min(1.0 - (1.0 + target.headroom) / times, target.failover_kept)
             if share > 0.0:
                 limits[target.engine_id] = round(share * (1 << BITS))
-    return Overflow(limits) if limits else NO_OVERFLOW
+    return Overflow(limits) if any(limits.values()) else NO_OVERFLOW
 
 
 class Spill(NamedTuple):

@@ -19,7 +19,7 @@ from headrace.dataplane.overflow import Overflow
 from headrace.dataplane.route_table import RouteTable, build_table
 from headrace.dataplane.router import Router
 from headrace.dataplane.settings import DataPlaneSettings, GuardSettings
-from headrace.schemas.weights import PPM, FallbackTarget, RouteWeights
+from headrace.schemas.weights import PPM, FallbackTarget, Reason, RouteWeights
 
 DEMAND = 80.0
 SESSIONS = 4_000
@@ -217,6 +217,17 @@ def test_nobody_moves_to_engines_that_are_down_or_overflow_themselves() -> None:
     assert {d.engine_id for d in answers(made) if d.reason is DecisionReason.SPILLED} == {"b"}
     made.set_health("b", up=False)
     assert {d.engine_id for d in answers(made)} == {"a"}
+
+
+def pinned(weights: RouteWeights, engine_id: str) -> RouteWeights:
+    targets = (replace(t, reason=Reason.PINNED) if t.engine_id == engine_id else t for t in weights.targets)
+    return replace(weights, targets=tuple(targets))
+
+
+def test_a_pinned_engine_gets_nobody_and_loses_nobody_for_a_surge() -> None:
+    decisions = answers(surging(pinned(near_and_far(), "b")))
+    assert {d.engine_id for d in decisions if d.reason is DecisionReason.SPILLED} == {"c"}
+    assert {d.reason for d in answers(surging(pinned(near_and_far(), "a")))} == {DecisionReason.SLOT}
 
 
 def test_a_crowded_engine_overflows_all_the_same_though_nobody_else_of_the_route_has_room() -> None:
