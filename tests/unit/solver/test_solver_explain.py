@@ -77,6 +77,33 @@ def test_one_more_replica_gives_no_more_than_its_worth_and_a_sliver_gives_just_t
     assert (objective(10) - objective(10.01)) * 1000 == pytest.approx(worth, rel=0.05)
 
 
+def test_where_something_is_shed_a_replica_is_told_by_what_it_serves_and_never_in_ms() -> None:
+    # The price of shedding is in every price of the part; it is no latency, and whoever is shed has none in the mean.
+    short = problem([row("a", 13)], [engine("e1")], LINKS)
+    found = explain(tick_of(short), "a", "e1")
+    assert (found.replica_worth_ms_rps, found.replica_worth_rps) == (None, pytest.approx(3.0))
+    assert found.sentences[2].endswith(
+        "one more replica of e1 would serve 3.0 RPS more of what is shed; the mean may rise, since more are served."
+    )
+    # e2 is not open to b, which is shed; but its room would let a leave e1.
+    links = {("a", "s1"): 2.0, ("a", "s2"): 30.0, ("b", "s1"): 2.0}
+    chain = problem([row("a", 12), row("b", 11)], [engine("e1"), engine("e2", "s2")], links)
+    plan = tick_of(chain)
+    assert plan.record.shed_rps == pytest.approx(3.0)
+    far = explain(plan, "a", "e2")
+    assert far.replica_worth_ms_rps is None
+    assert "ms off the mean" not in far.sentences[2]
+
+
+def test_what_is_shed_where_a_replica_cannot_serve_it_leaves_its_worth_in_ms_of_what_is_served() -> None:
+    rows = [row("a", 12), row("c", 9, model="n")]
+    engines = [engine("e1"), engine("e2", "s2"), engine("e3", "s4", capacity=5.0, models=("n",))]
+    found = explain(tick_of(problem(rows, engines, {**LINKS, ("c", "s4"): 1.0}, (FLAT,))), "a", "e1")
+    # 280 ms x RPS over the 12 + 5 RPS that are served: the 4 that are shed are in no mean.
+    assert found.replica_worth_ms_rps == pytest.approx(280)
+    assert found.sentences[2].endswith("one more replica of e1 would take up to 16.5 ms off the mean of 17 RPS.")
+
+
 def test_rejected_ways_come_with_their_break_even() -> None:
     engines = [engine("e1"), engine("e2", "s2"), engine("e3", "s2"), engine("e4", "s3")]
     p = problem([row("a", 4)], engines, {**LINKS, ("a", "s3"): 20.0}, (FLAT,))

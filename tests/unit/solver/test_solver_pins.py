@@ -145,13 +145,15 @@ def test_no_replica_is_said_to_serve_what_a_pin_refuses() -> None:
     short = problem([row("c1", 15.0), row("c2", 1.0, model="n")], [engine("e1"), engine("e2", models=("n",))])
     told = explain(tick(short), "c1", "e1")
     assert told.replica_worth_rps == pytest.approx(5.0)
-    assert told.sentences[2].endswith("and serve 5.0 RPS more of what is shed.")
+    assert "one more replica of e1 would serve 5.0 RPS more of what is shed" in told.sentences[2]
     # Half at most: another replica would find nobody to serve.
     kept = tick(pinned(short, ("c1", "e1", 0.0, 0.5)))
     told = explain(kept, "c1", "e1")
     assert kept.record.shed_rps == pytest.approx(7.5)
     assert told.replica_worth_rps is None
-    assert "serve" not in told.sentences[2]
+    assert told.sentences[2].endswith(
+        "one more replica of e1 would serve some, or none, of the 7.5 RPS that are shed: pins may refuse it."
+    )
     # A pin of another part of the fleet has nothing to do with it.
     apart = tick(pinned(short, ("c2", "e2", 0.0, 0.5)))
     assert explain(apart, "c1", "e1").replica_worth_rps == pytest.approx(5.0)

@@ -102,7 +102,7 @@ def command(
         click.echo(_as_json(tick, scored, explanation))
     elif explanation is not None:
         click.echo("\n".join(explanation.sentences))
-        if explanation.replica_worth_ms_rps is not None:
+        if explanation.terms is not None and explanation.route_marginal_ms is not None:
             larger = replace(parsed, problem=_one_more(parsed.problem, explanation.engine_id))
             again = _solved(larger, rules, now_ms)[1]
             mean, shed = (scored.end_to_end_ms, again.end_to_end_ms), (scored.shed_rps, again.shed_rps)

@@ -58,13 +58,16 @@ class WeightReport:
         binding: the constraints that hold the route where it is.
         alternatives: ways that carry nothing, nearest to being used first.
         others_excluded: the route's other excluded engines.
-        replica_worth_ms_rps: what one more replica would take off the objective, ms x RPS; null where unknown.
+        replica_worth_ms_rps: the most that one more replica would take off the objective, ms x RPS; null where
+            unknown, and where it may come to serve what is shed: the price of shedding is no latency.
         protections: that changed what the program was given of the route's engines, this engine's first.
         history: steps of this weight before the tick, oldest first.
         shed_rps: how much of the route's demand is shed.
         failed_share: the share of its requests that the engine failed in its window, 0..1; null where nobody counted.
         one_more_replica: the tick solved again with one more replica of the engine, until its weights stay, as `what-if
             --add-replicas` does; null where the engine is excluded, and where the tick only held.
+        replica_worth_rps: how much of what is shed one more replica would serve, at least, RPS of work 1; null where
+            unknown, and where a pin may be what refuses it.
     """
 
     version: int
@@ -91,6 +94,7 @@ class WeightReport:
     shed_rps: float = 0.0
     failed_share: float | None = None
     one_more_replica: OneMore | None = None
+    replica_worth_rps: float | None = None
 
 
 def weight_report(
@@ -130,6 +134,7 @@ def weight_report(
         history=tuple(history),
         shed_rps=route.demand_rps * route.shed_ratio,
         failed_share=found.failed_share,
+        replica_worth_rps=found.replica_worth_rps,
     )
 
 

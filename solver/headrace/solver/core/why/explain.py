@@ -29,6 +29,7 @@ from headrace.solver.core.why.price_terms import (
     rejected_alternatives,
     replica_worth,
     replica_worth_rps,
+    shed_of_part,
 )
 
 
@@ -102,7 +103,8 @@ def _explain(tick: Tick, row: int, engine: int) -> Explanation:
             price_interval_ms=price_interval(layout, plan, curves, (pair, engine)),
         )
     asked = Asked(
-        float(layout.requests(layout.demand).sum()),
+        float(layout.requests(layout.demand - plan.shed).sum()),
+        shed_of_part(layout, plan, engine),
         layout.rows[row].work,
         plain(layout),
         layout.engines[engine].outcomes,

@@ -19,14 +19,16 @@ class Asked:
     """What sentences say beside an explanation.
 
     Attributes:
-        total_rps: the demand of all routes.
+        served_rps: what all routes serve: what the mean is of.
+        shed_work: the work a second that is shed where the engine may come to serve it.
         work: of one of the route's requests.
         plain: whether every request is of work 1, so that nobody need be told of work.
         ended: how the engine's requests ended; None where nobody counted.
         tolerated: the share of failures that is always usual.
     """
 
-    total_rps: float
+    served_rps: float
+    shed_work: float
     work: float
     plain: bool
     ended: Outcomes | None = None
@@ -56,7 +58,6 @@ def acted_words(engine_id: str, protections: Sequence[Protected], ended: Outcome
 def one_more_words(engine_id: str, mean_ms: tuple[float, float], shed_rps: tuple[float, float]) -> str:
     """Say what one more replica does, (before, after): the price's slope is only the most that it may."""
     shed = f", and {shed_rps[1]:.1f} RPS shed instead of {shed_rps[0]:.1f}" if shed_rps[0] > 0.0 else ""
-    mean = f"mean {mean_ms[1]:.1f} ms instead of {mean_ms[0]:.1f} ms"
     mean = f"mean {mean_ms[1]:.1f} ms instead of {mean_ms[0]:.1f} ms"
     return f"Solved again with one more replica of {engine_id}: {mean}{shed}."
 
@@ -135,12 +136,22 @@ def _help(e: Explanation, asked: Asked) -> str:
     if high is not None and high - low >= CORNER * high:
         corner = f"{e.engine_id} is at a corner of its curve, where its price may be {low:.0f} to {high:.0f} ms"
         bound = f"{bound}; {corner}"
-    if e.replica_worth_ms_rps is None or asked.total_rps <= 0.0:
-        return f"{bound}."
+    gain = _gain(e, asked)
+    return f"{bound}; {gain}." if gain else f"{bound}."
+
+
+def _gain(e: Explanation, asked: Asked) -> str:
+    more = f"one more replica of {e.engine_id} would"
+    work = "" if asked.plain else " of work 1"
+    if asked.shed_work > 0.0 and e.terms is not None and e.route_marginal_ms is not None:
+        # No ms here: the price of shedding is in every price, and the mean of what is served is another mean then.
+        if e.replica_worth_rps:
+            served = f"serve {e.replica_worth_rps:.1f} RPS{work} more of what is shed"
+            return f"{more} {served}; the mean may rise, since more are served"
+        why = "pins may refuse it" if e.replica_worth_rps is None else "others would have to make room"
+        return f"{more} serve some, or none, of the {asked.shed_work:.1f} RPS{work} that are shed: {why}"
+    if e.replica_worth_ms_rps is None or asked.served_rps <= 0.0:
+        return ""
     # The optimum is convex in capacity, so its slope promises no less than a whole replica gives.
-    each = e.replica_worth_ms_rps / asked.total_rps
-    gain = f"one more replica of {e.engine_id} would take up to {each:.1f} ms off the mean of {asked.total_rps:.0f} RPS"
-    if e.replica_worth_rps:
-        served = f"{e.replica_worth_rps:.1f} RPS{'' if asked.plain else ' of work 1'}"
-        gain = f"{gain} and serve {served} more of what is shed"
-    return f"{bound}; {gain}."
+    each = e.replica_worth_ms_rps / asked.served_rps
+    return f"{more} take up to {each:.1f} ms off the mean of {asked.served_rps:.0f} RPS"

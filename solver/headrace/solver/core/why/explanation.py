@@ -43,7 +43,8 @@ class Explanation:
         binding: the constraints that hold the route where it is, one clause each.
         alternatives: at most two ways that carry nothing, nearest to being used first.
         others_excluded: the route's other excluded engines.
-        replica_worth_ms_rps: what one more replica of it would take off the objective, ms x RPS; None where unknown.
+        replica_worth_ms_rps: the most that one more replica of it would take off the objective, ms x RPS; None
+            where unknown, and where it may come to serve what is shed: the price of shedding is no latency.
         sentences: the same in three plain sentences, and a fourth where something acted on the engine or it fails.
         replica_worth_rps: how much of what is shed one more replica would serve, at least, RPS of work 1; None where
             unknown, and where a pin may be what refuses it.

@@ -4,7 +4,8 @@ congestion = min(pool price, dearest slope) - engine latency     what one more r
                                                                  and to all there when the load swings (`load_spread`)
 scarcity   = max(pool price - dearest slope, 0)                  above 0 only where the engine is full
 gap        = network + pool price + move - route dual            reduced cost: the exact break-even
-worth      = capacity of a replica x sum of width max(0, pool price - slope)        dual of the capacity bounds
+worth      = capacity of a replica x sum of width max(0, pool price - slope)        dual of the capacity bounds;
+                                                                 no latency where some is shed (`shed_of_part`)
 
 A plan's prices are of work; what is told here is of a request of the route: of work w, it is w times as long in an
 engine, and adds w times as much to the others'.
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from headrace.solver.core.program.layout import Floats, Layout
-from headrace.solver.core.program.parts import parts_of
+from headrace.solver.core.program.parts import Part, parts_of
 from headrace.solver.core.program.pins import ROOM, pins_of
 from headrace.solver.core.program.plan import Curves, Plan
 from headrace.solver.core.program.predictions import FULL
@@ -145,8 +146,12 @@ def _pins(layout: Layout, plan: Plan, row: int) -> Iterator[str]:
 
 
 def replica_worth(layout: Layout, plan: Plan, curves: Curves, engine: int) -> float | None:
-    """Give what one more replica of an engine would take off the objective, ms x RPS; None without prices."""
-    if plan.prices is None:
+    """Give the most that one more replica of an engine would take off the objective, ms x RPS.
+
+    None without prices, and where something is shed in the pool's part: prices there hold that of shedding, which is
+    no latency, and the mean may even rise, since what was shed is then among what it is a mean of.
+    """
+    if plan.prices is None or shed_of_part(layout, plan, engine) > 0.0:
         return None
     chords = curves.chords[layout.group_profile[layout.engine_group[engine]]]
     price = float(plan.prices.pool[layout.engine_pool[engine]])
@@ -164,12 +169,28 @@ def replica_worth_rps(layout: Layout, plan: Plan, engine: int) -> float | None:
     pool = int(layout.engine_pool[engine])
     pins = pins_of(layout)
     if pins:
-        part = next((part for part in parts_of(layout) if pool in part.pools), None)
+        part = _part_of(layout, pool)
         if part is not None and bool(np.isin(pins.pair, part.pairs).any()):
             return None
     rows = np.unique(layout.pair_row[layout.pair_pool == pool])
     spec = layout.engines[engine]
     return min(spec.capacity_rps_per_replica * spec.factor, float(plan.shed[rows].sum()))
+
+
+def shed_of_part(layout: Layout, plan: Plan, engine: int) -> float:
+    """Give the work/s shed by rows that hang together with an engine's pool: what a replica of it may come to serve.
+
+    Where the weights stand though another answer is known, prices are that answer's: what it sheds counts as well.
+    """
+    part = _part_of(layout, int(layout.engine_pool[engine]))
+    if part is None:
+        return 0.0
+    shed = plan.shed if plan.answer is None else np.maximum(plan.shed, plan.answer.shed)
+    return float(np.where(shed > SOME_RPS, shed, 0.0)[part.rows].sum())
+
+
+def _part_of(layout: Layout, pool: int) -> Part | None:
+    return next((part for part in parts_of(layout) if pool in part.pools), None)
 
 
 def plain(layout: Layout) -> bool:
