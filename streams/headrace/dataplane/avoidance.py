@@ -7,8 +7,8 @@ Made when something has changed and a request asks, and kept until the next chan
 at sets. Crowded engines are not here: they change with every request, and are the route's `InFlight`.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from headrace.dataplane.experience import NEVER_MS, Experience
@@ -44,6 +44,7 @@ class Avoidance:
         panic: whether ejections are ignored for want of other engines.
         times: how many times what the weights know of arrived when it was made; out of date when it is another.
         overflow: whose sessions move for that.
+        placed: where those come to, by who has no room and how much moves: crowds come and go with every request.
     """
 
     table: RouteTable
@@ -58,6 +59,9 @@ class Avoidance:
     unplaced: float = 0.0
     times: float = 1.0
     overflow: Overflow = NO_OVERFLOW
+    placed: dict[tuple[frozenset[str], int], Mapping[str, float]] = field(
+        default_factory=dict[tuple[frozenset[str], int], Mapping[str, float]]
+    )
 
     def throttled_for(self, point: int) -> frozenset[str]:
         """Give the engines that the session at `point` is kept from."""

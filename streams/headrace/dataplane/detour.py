@@ -25,6 +25,8 @@ from headrace.dataplane.route_table import RouteTable
 from headrace.schemas.weights import PPM
 
 MANY_EXCLUDED: Final = 64
+MANY_PLACED: Final = 256
+"""Sets of engines without room for which it is kept where sessions overflow to."""
 
 
 class Asked(NamedTuple):
@@ -55,7 +57,6 @@ class LeftOut:
         moved: likewise for those that do not.
         taken: each engine's part of the sessions that the failover places, once one was placed.
         spills: what overflows, once that was asked.
-        spilt: what each engine gets of those that overflow, in ppm of all, once one was placed.
     """
 
     view: Avoidance
@@ -71,7 +72,6 @@ class LeftOut:
     )
     taken: dict[str, float] = field(default_factory=dict[str, float])
     spills: list[Spill] = field(default_factory=list[Spill])
-    spilt: dict[str, float] = field(default_factory=dict[str, float])
 
     @classmethod
     def of(
@@ -129,11 +129,17 @@ class LeftOut:
 
     def _spilt(self, table: RouteTable, spill: Spill) -> Mapping[str, float]:
         """Give what each engine gets of the sessions that overflow elsewhere, in ppm of all."""
-        if spill.ppm and not self.spilt and table.failover is not None:
+        if not spill.ppm or table.failover is None:
+            return {}
+        placed, key = self.view.placed, (frozenset(self.no_room), spill.ppm)
+        known = placed.get(key)
+        if known is None:
             slots, by = table.limits_of({e: self.view.overflow.limits[e] for e in spill.moved})
             parts = table.failover.parts(slots, self.no_room, spill.ppm, by)
-            self.spilt.update((engine, part * spill.ppm) for engine, part in parts.items())
-        return self.spilt
+            known = {engine: part * spill.ppm for engine, part in parts.items()}
+            if len(placed) < MANY_PLACED:
+                placed[key] = known
+        return known
 
     def _taken(self, table: RouteTable, engine_id: str, barred_ppm: float) -> float:
         """Give an engine's part of the sessions that must move: what the failover comes to, or else by weight."""

@@ -1,6 +1,7 @@
 """More requests than the weights know of: when that is said, and which sessions go where for it."""
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +14,14 @@ from headrace.dataplane import watch
 from headrace.dataplane.avoidance import Avoidance, avoidance
 from headrace.dataplane.decision import Decision, DecisionReason
 from headrace.dataplane.detour import LeftOut, detour
+from headrace.dataplane.failover import Failover, Floats
 from headrace.dataplane.guards.surge import Surge
 from headrace.dataplane.other_way import OtherWay
 from headrace.dataplane.overflow import Overflow
 from headrace.dataplane.route_table import RouteTable, build_table
 from headrace.dataplane.router import Router
 from headrace.dataplane.settings import DataPlaneSettings, GuardSettings
+from headrace.dataplane.slot_table import Ints
 from headrace.schemas.weights import PPM, FallbackTarget, Reason, RouteWeights
 
 DEMAND = 80.0
@@ -217,6 +220,27 @@ def test_nobody_moves_to_engines_that_are_down_or_overflow_themselves() -> None:
     assert {d.engine_id for d in answers(made) if d.reason is DecisionReason.SPILLED} == {"b"}
     made.set_health("b", up=False)
     assert {d.engine_id for d in answers(made)} == {"a"}
+
+
+def test_where_sessions_overflow_to_is_reckoned_once_for_many_requests_and_many_engines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ppm = {f"engine-{i:02d}": PPM // 40 for i in range(40)}
+    full = route_weights(ppm)
+    targets = tuple(replace(t, headroom=0.1, failover_kept=1.0) for t in full.targets)
+    made = surging(replace(full, targets=targets, failover=(FallbackTarget("c", None, PPM),), demand_rps=DEMAND))
+    looks, parts = list[int](), Failover.parts
+
+    def look(
+        of: Failover, slots: Ints, barred: Collection[str], out_ppm: int, by: Floats | None = None
+    ) -> Mapping[str, float]:
+        looks.extend([] if by is None else [out_ppm])
+        return parts(of, slots, barred, out_ppm, by)
+
+    monkeypatch.setattr(Failover, "parts", look)
+    tried = [made.route(MODEL, key=f"s-{i}", exclude=("elsewhere",), now_ms=NOW_MS) for i in range(100)]
+    assert DecisionReason.SPILLED in {d.reason for d in tried}
+    assert len(looks) == 1
 
 
 def pinned(weights: RouteWeights, engine_id: str) -> RouteWeights:
