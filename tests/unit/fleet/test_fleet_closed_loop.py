@@ -2,11 +2,13 @@
 
 import hashlib
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from fleet_inputs import START_MS, three_regions
+from headrace.dataplane.settings import DataPlaneSettings, GuardSettings
 from headrace.infra.demo.movement import shares, shed_rps
 from headrace.infra.fleet.closed_loop import ClosedLoop, LoopSettings
 from headrace.infra.fleet.request import Ended, Kind, Request
@@ -130,3 +132,33 @@ def test_a_slow_engine_that_is_well_again_gets_its_traffic_back() -> None:
     assert (measured.engine_id, measured.factor) == ("engine-b", pytest.approx(0.36, abs=0.06))
     assert shed_rps(slow) > 20.0
     assert shed_rps(well) == 0.0
+
+
+def surge_seen_late(surge_most: float) -> tuple[int, float]:
+    """Let a cluster ask for half as much again while signals are 20 s late; give (spilled, mean ms since then)."""
+    data_plane = DataPlaneSettings(guards=GuardSettings(surge_most=surge_most))
+    quiet = replace(
+        three_regions(), clusters=tuple(replace(c, rate_rps=0.9 * c.rate_rps) for c in three_regions().clusters)
+    )
+    settings = LoopSettings(dataplane=data_plane, delay_s=20.0)
+    loop = ClosedLoop(quiet, settings, Glop(threads=1), START_MS, np.random.default_rng(1))
+    loop.warm_up(limit_s=60.0)
+    start_s = loop.simulation.timeline.now_s
+    took: list[float] = []
+
+    def end(request: Request, ended: Ended) -> None:
+        if request.arrived_s >= start_s + 80.0 and ended.latency_s is not None:
+            took.append(ended.latency_s)
+
+    loop.simulation.listeners.append(end)
+    for timed in parse_script("t=80 surge cluster-a 1.5", quiet.names):
+        loop.simulation.schedule(timed, start_s)
+    loop.simulation.run_until(start_s + 100.0)
+    return loop.simulation.tally.spilled, 1000 * sum(took) / len(took)
+
+
+def test_a_surge_that_the_signals_tell_late_is_answered_by_the_gateway_that_meets_it() -> None:
+    spilled, quick_ms = surge_seen_late(2.0)
+    none, slow_ms = surge_seen_late(1.0)
+    assert none == 0 < spilled
+    assert quick_ms < 0.8 * slow_ms

@@ -13,7 +13,8 @@ def summary(session: Session) -> dict[str, Any]:
     """Give the summary of a session that has finished.
 
     `unanswered` counts requests without an outcome, `routed_to_known_dead` those given to an engine whose death the
-    data plane knew of; both must be 0. Latencies are what users waited: network, queue, first token and all others.
+    data plane knew of; both must be 0. `spilled` counts those that a gateway sent elsewhere in a surge, before the
+    weights knew of it. Latencies are what users waited: network, queue, first token and all others.
     `signal_to_weight_ms` is from a signal's Kafka timestamp to the installation of weights that it had a part in.
     `traffic_moved` has the start by itself, in which windows fill for the first time; shares are what was counted, of
     all traffic at the moment of each move, over `span_s`: nothing is extrapolated to a minute. `after_start` is None
@@ -43,6 +44,7 @@ def summary(session: Session) -> dict[str, Any]:
             "routed_to_known_dead": tally.routed_to_known_dead,
             "attempts": tally.attempts,
             "retries": tally.retries,
+            "spilled": tally.spilled,
             "answered_by_engine": by_engine,
         },
         "latency_ms": {
@@ -83,6 +85,7 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
         *lines,
         f"signal to installed weight: p50 {lag['p50']} ms, p99 {lag['p99']} ms ({lag['count']} measured)",
         f"traffic moved: {moved_words(found['traffic_moved'])}",
+        f"surges: {requests['spilled']} requests sent where there was room before the weights knew (SPILLED)",
         f"shed: {found['shed']['requests']} requests, at most {found['shed']['max_rps']} RPS",
     ]
 

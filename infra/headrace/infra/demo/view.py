@@ -192,7 +192,9 @@ def _figures(session: Session, room: Room, console: Console) -> RenderableType:
     lines.add_row("signal to weight", f"p50 {_number(lag.p50_ms)} ms   p99 {_number(lag.p99_ms)} ms")
     lines.add_row("traffic moved", _moved_words(book, session.now_s))
     dead = f"   {tally.routed_to_known_dead} to a dead engine" if tally.routed_to_known_dead else ""
-    lines.add_row("requests", f"{answered:,} answered   {unserved:,} not served   {tally.open:,} under way{dead}")
+    spilled = f"   {tally.spilled:,} spilled" if tally.spilled else ""
+    counts = f"{answered:,} answered   {unserved:,} not served   {tally.open:,} under way{spilled}{dead}"
+    lines.add_row("requests", counts)
     lines.add_row("last decision", _decision(sentence, console, max(MIN_WIDTH, room.line - FIGURE_HEAD - 1)))
     return Panel(lines, border_style="dim") if room.wide else lines
 

@@ -9,7 +9,7 @@ Retries: those that the router's budget allows, never to an engine that has fail
 
 from collections.abc import Mapping
 
-from headrace.dataplane.decision import Decision, Outcome
+from headrace.dataplane.decision import Decision, DecisionReason, Outcome
 from headrace.dataplane.guards.contract import AttemptOutcome
 from headrace.dataplane.router import Router
 from headrace.infra.fleet.outcomes import Tally
@@ -48,6 +48,7 @@ class Gateway:
             self._tally.attempts += 1
             if decision.engine_id in self.known_down:
                 self._tally.routed_to_known_dead += 1
+            self._tally.spilled += decision.reason is DecisionReason.SPILLED
             self.router.begin(self._model, REQUEST_CLASS, decision, now_ms=now_ms)
             self._under_way[request.number] = decision, now_ms, bool(failed_before)
         return decision

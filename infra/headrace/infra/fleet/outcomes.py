@@ -42,6 +42,8 @@ class Tally:
     attempts: int = 0
     retries: int = 0
     routed_to_known_dead: int = 0
+    spilled: int = 0
+    """Attempts that a surge sent elsewhere."""
     latency_ms: dict[str, Counter[int]] = field(default_factory=dict[str, Counter[int]])
     _phase_of_open: dict[int, str] = field(default_factory=dict[int, str])
 
