@@ -135,6 +135,20 @@ def test_the_explanation_names_the_pin_as_binding_with_what_it_costs_and_its_ter
     assert parts == pytest.approx(terms.marginal_ms, abs=1e-9)
 
 
+@pytest.mark.parametrize("before", [None, "far"])
+def test_what_a_pin_keeps_from_a_cheaper_engine_is_told_by_the_pin_and_not_by_caches(before: str | None) -> None:
+    made = problem([row("c1", 4.0)], [engine("e1"), engine("far", "s2")], {("c1", "s1"): 1.0, ("c1", "s2"): 50.0})
+    made = pinned(made, ("c1", "e1", 0.0, 0.3))
+    previous = None if before is None else tick(pinned(made, ("c1", before, 1.0, 1.0))).snapshot
+    told = {t.engine_id: (t.reason, t.sentence) for t in route(tick(made, previous)).targets}
+    reason, sentence = told["far"]
+    assert reason is Reason.SPILL
+    assert " ms less, and is held to at most 30 %: pinned by ann until noon: trial; marginal " in sentence
+    assert sentence.startswith("SPILL: 50.0 ms network")
+    assert "; e1 would cost " in sentence
+    assert told["e1"][0] is Reason.PINNED
+
+
 def test_a_large_program_with_a_pin_is_solved_as_a_whole() -> None:
     found = tick(pinned(twins(), ("c1", "far", 0.2, 0.2)), settings=SolverSettings(sift_above=1))
     assert shares(found)["far"] == 200_000

@@ -12,7 +12,7 @@ import numpy as np
 
 from headrace.schemas.weights import Protected
 from headrace.solver.core.program.layout import Floats, Layout
-from headrace.solver.core.program.pins import ROOM, Pins, pins_of
+from headrace.solver.core.program.pins import ROOM, Pins, pairs_at_most, pins_of
 from headrace.solver.core.program.plan import Plan, split_by_capacity
 
 PIN = "pin"
@@ -103,4 +103,25 @@ def pinned_engines(layout: Layout) -> Mapping[int, Mapping[int, str]]:
     for pair, number in zip(pins.pair.tolist(), pins.of.tolist(), strict=True):
         (engine,) = layout.pools[layout.pair_pool[pair]].engines
         found.setdefault(int(layout.pair_row[pair]), {})[engine] = layout.problem.pins[number].sentence
+    return found
+
+
+def ways_at_most(layout: Layout, plan: Plan) -> Mapping[int, tuple[float, str, str]]:
+    """Give by row the cheapest way that has all that its pin allows: ms of a request, the engine, and the pin in words.
+
+    A row may go on to dearer engines for it. Empty without prices.
+    """
+    found: dict[int, tuple[float, str, str]] = {}
+    pins = pins_of(layout)
+    if plan.prices is None or not pins:
+        return found
+    full, pairs, numbers = pairs_at_most(layout, plan), pins.pair.tolist(), pins.of.tolist()
+    for pair, number in zip(pairs, numbers, strict=True):
+        if not full[pair]:
+            continue
+        row, pin = int(layout.pair_row[pair]), layout.problem.pins[int(number)]
+        price = float(layout.pair_network[pair] + plan.prices.pool[layout.pair_pool[pair]])
+        words = f"is held to at most {100 * pin.most:g} %: {pin.sentence}"
+        way = (price * float(layout.row_work[row]), pin.engine_id, words)
+        found[row] = min(found.get(row, way), way)
     return found

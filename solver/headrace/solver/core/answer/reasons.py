@@ -3,8 +3,9 @@
 NO_DEMAND     nothing is asked for; the weight is for the first request that comes
 AT_CAPACITY   the engine is full: what it has is all it can take
 COSTLIER      0 now: another way is cheaper
-KEPT_WARM     for a new session another engine is cheaper; this one keeps what it has for the sake of its caches
-SPILL         a nearer engine exists and costs the same or more by now, so this one takes part of its traffic
+KEPT_WARM     for a new session another engine is cheaper; this one keeps what it had for the sake of its caches
+SPILL         a nearer engine exists and costs the same or more by now, or may take no more, so this one takes part of
+              its traffic
 CHEAPEST      no engine that the route may use is nearer
 PINNED        an operator holds its share within bounds, whatever it costs
 """
@@ -16,6 +17,7 @@ import numpy as np
 
 from headrace.schemas.weights import Reason
 from headrace.solver.core.program.layout import Floats, Ints, Layout
+from headrace.solver.core.program.pins import pairs_at_most
 from headrace.solver.core.program.plan import Plan
 from headrace.solver.core.program.predictions import FULL
 
@@ -26,11 +28,12 @@ MARGIN_MS = 1e-6
 class Standings:
     """Targets in numbers, (T,): milliseconds but for weights, loads and their routes' demand.
 
-    `price_ms` is that of the engine, `marginal_ms` with the network; None without prices. `pinned` says who
-    holds a share to what; empty where nobody does.
+    `warm_ppm` is the share that may stay where it was. `price_ms` is that of the engine, `marginal_ms` with the
+    network; None without prices. `pinned` says who holds a share to what; empty where nobody does.
     """
 
     weight_ppm: Ints
+    warm_ppm: Ints
     demand_rps: Floats
     network_ms: Floats
     engine_ms: Floats
@@ -45,12 +48,16 @@ class Standings:
 def nearest_and_cheapest(layout: Layout, plan: Plan) -> tuple[Floats, Floats]:
     """Give each row's shortest round trip, and its least price for a new session (NaN without prices), (R,) ms.
 
-    Both are of a request.
+    Both are of a request. A way that has all that its pin allows is open to no new session; where no way is, the least
+    price is infinite.
     """
     nearest = layout.least_per_row(layout.pair_network)
     if plan.prices is None:
         return nearest * layout.row_work, np.full(len(layout.rows), np.nan)
-    cheapest = layout.least_per_row(layout.pair_network + plan.prices.pool[layout.pair_pool])
+    price = layout.pair_network + plan.prices.pool[layout.pair_pool]
+    if layout.problem.pins:
+        price = np.where(pairs_at_most(layout, plan), np.inf, price)
+    cheapest = layout.least_per_row(price)
     return nearest * layout.row_work, cheapest * layout.row_work
 
 
@@ -58,7 +65,7 @@ def reasons_of(s: Standings) -> list[Reason]:
     """Give the reason code of each target: the first that applies."""
     dearer = np.zeros(len(s.load), dtype=np.bool_)
     if s.marginal_ms is not None:
-        dearer = s.marginal_ms > s.cheapest_ms + MARGIN_MS
+        dearer = (s.marginal_ms > s.cheapest_ms + MARGIN_MS) & (s.warm_ppm > 0)
     applies = (
         (Reason.PINNED, np.array([bool(words) for words in s.pinned], dtype=np.bool_)),
         (Reason.NO_DEMAND, s.demand_rps <= 0.0),
@@ -82,7 +89,7 @@ def sentence_of(
         at: round trip and engine latency, ms, and load, 0..1.
         marginal_ms: price of a new session there; None where the policy knows no prices.
         saved_ms: how much less the cheapest way costs it.
-        pinned: who holds its share to what.
+        pinned: who holds its share, or that of a cheaper engine, to what.
     """
     network_ms, engine_ms, load = at
     text = f"{reason}: {network_ms:.1f} ms network + {engine_ms:.0f} ms engine at {load * 100:.0f} % load"

@@ -114,7 +114,7 @@ class RouteWriter:
             np.append(start, len(keys)),
             keys // size,
             keys % size,
-            *(_looked_up(keys, entries) for entries in (weights, answer, before)),
+            *(_looked_up(keys, entries) for entries in (weights, answer, before, warm)),
         )
 
     def _answered(self) -> Entries:

@@ -11,12 +11,15 @@ from itertools import pairwise
 import numpy as np
 
 from headrace.schemas.weights import Target
-from headrace.solver.core.answer.pinned import pinned_engines
+from headrace.solver.core.answer.pinned import pinned_engines, ways_at_most
 from headrace.solver.core.answer.reasons import Standings, nearest_and_cheapest, reasons_of, sentence_of
 from headrace.solver.core.profile.load_cost import MS
 from headrace.solver.core.program.layout import Floats, Ints, Layout
 from headrace.solver.core.program.plan import Plan
 from headrace.solver.core.program.predictions import predict
+
+WORTH_A_WORD_MS = 0.5
+"""What is printed as 1 ms or more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +27,7 @@ class Listed:
     """The engines of N routes, T in all: `start` (N + 1,) says where each route's begin, sorted by engine in it.
 
     Of each engine in its route, (T,): the route's row, its own index, and in ppm its weight, the policy's own answer,
-    and the weight before.
+    and the weight before; and what may stay there, which an engine that took over for one that is out has too.
     """
 
     start: Ints
@@ -33,6 +36,7 @@ class Listed:
     weight: Ints
     answer: Ints
     before: Ints
+    warm: Ints
 
 
 class TargetWriter:
@@ -47,6 +51,7 @@ class TargetWriter:
         lists = (self._told.ttft_s.tolist(), self._told.tbot_s.tolist(), self._told.utilisation.tolist())
         self._of_groups: tuple[list[float], list[float], list[float]] = lists
         self.pinned = pinned_engines(layout)
+        self._at_most = ways_at_most(layout, plan)
         self.ttft_s = self._told.ttft_s
 
     def write(
@@ -70,7 +75,16 @@ class TargetWriter:
         columns = (
             *(listed.weight.tolist(), listed.answer.tolist(), listed.before.tolist()),
             *(network_s, ttft_s, tbot_s, used, price),
-            *(s.network_ms.tolist(), s.engine_ms.tolist(), marginal, saved, reasons_of(s), s.pinned, kept, headroom),
+            *(
+                s.network_ms.tolist(),
+                s.engine_ms.tolist(),
+                marginal,
+                saved,
+                reasons_of(s),
+                self._pins(listed, s),
+                kept,
+                headroom,
+            ),
         )
         made: list[Target] = []
         of_targets = [engines[e] for e in numbers]
@@ -113,6 +127,7 @@ class TargetWriter:
         price = None if plan.prices is None else plan.prices.pool[layout.engine_pool[listed.engine]] * work
         return Standings(
             weight_ppm=listed.weight,
+            warm_ppm=listed.warm,
             demand_rps=layout.demand[listed.row],
             network_ms=network,
             engine_ms=told.latency_ms[group] * work,
@@ -128,6 +143,18 @@ class TargetWriter:
         layout, size = self._layout, len(self._layout.pools)
         wanted = listed.row * size + layout.engine_pool[listed.engine]
         return layout.pair_network[np.searchsorted(layout.pair_row * size + layout.pair_pool, wanted)]
+
+    def _pins(self, listed: Listed, s: Standings) -> Sequence[str]:
+        """Say who holds each target's share to what, or that of a cheaper engine, which is why it has any."""
+        if s.marginal_ms is None or not self._at_most:
+            return s.pinned
+        said = list(s.pinned)
+        columns = zip(listed.row.tolist(), listed.weight.tolist(), s.marginal_ms.tolist(), strict=True)
+        for i, (row, ppm, total) in enumerate(columns):
+            ms, engine_id, words = self._at_most.get(row, (total, "", ""))
+            if ppm and not said[i] and total - ms >= WORTH_A_WORD_MS:
+                said[i] = f"{engine_id} would cost {total - ms:.0f} ms less, and {words}"
+        return said
 
     def _pinned(self, listed: Listed) -> list[str]:
         if not self.pinned:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from headrace.schemas.weights import PPM
 from headrace.solver.core.program.layout import Floats, Ints, Layout, sums
+from headrace.solver.core.program.plan import Plan
 
 ROOM = 2.0 / PPM
 """Weights are whole ppm: what is off a bound by no more than rounding keeps to it."""
@@ -91,6 +92,18 @@ def column_bounds(layout: Layout) -> ColumnBounds:
     bounds.new_lower[pins.pair] = np.maximum(least - here, 0.0)
     bounds.new_upper[pins.pair] = np.maximum(most - here, 0.0)
     return bounds
+
+
+def pairs_at_most(layout: Layout, plan: Plan) -> npt.NDArray[np.bool_]:
+    """Say of each pair whether it has all that its pin allows, in the plan or in the answer that its prices are of."""
+    full = np.zeros(len(layout.pair_row), dtype=np.bool_)
+    pins = pins_of(layout)
+    if not pins:
+        return full
+    flow = plan.flow if plan.answer is None else np.maximum(plan.flow, plan.answer.flow)
+    demand = layout.demand[layout.pair_row[pins.pair]]
+    full[pins.pair] = (demand > 0.0) & (flow[pins.pair] >= (pins.most - ROOM) * demand)
+    return full
 
 
 def rows_off_pins(layout: Layout, flow: Floats) -> npt.NDArray[np.bool_]:
