@@ -95,6 +95,18 @@ def test_profiles_that_a_fit_wrote_stand_in_for_those_of_the_problem(tmp_path: P
     assert problems_of("solve", "three-regions", "--profiles", str(tmp_path / "none.toml"))
 
 
+def test_profiles_that_would_change_nothing_are_refused_and_links_of_nobody_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "profiles.toml"
+    engine = 'engine_id = "e"\nsite = "s"\nmodels = ["m"]\nprofile_id = "p"\ncapacity_rps_per_replica = 5.0\n'
+    file.write_text(f"[[engines]]\n{engine}", "utf-8")
+    assert problems_of("solve", "three-regions", "--profiles", str(file)) == ("it holds no [[profiles]]",)
+    problem = json.loads(run("solve", "three-regions", "--print").stdout)
+    problem["network"].append({"from_cluster": "mars", "to_site": "moon", "rtt_ms": 5})
+    answer = run("solve", "-", given=json.dumps(problem))
+    assert (answer.exit_code, answer.stdout) == (0, run("solve", "three-regions").stdout)
+    assert "warning: network[].to_site names a site that no engine is at: 'moon'" in answer.stderr
+
+
 def test_an_explanation_solves_again_with_one_more_replica() -> None:
     text = run("solve", "three-regions", "--explain", "cluster-b", "engine-b").stdout
     mean = run("solve", "three-regions").stdout.split("mean end to end ")[1].split()[0]

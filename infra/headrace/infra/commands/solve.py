@@ -82,6 +82,7 @@ def command(
     The file alone decides the answer, but for --set and --policy: no configuration file is read.
     """
     from headrace.infra.fleet_records.file import read_fleet_file
+    from headrace.schemas.errors import InvalidInputError
     from headrace.schemas.snapshot_file import write_snapshot
     from headrace.solver.core.problem_file.problem_json import parse_problem
     from headrace.solver.core.why.explain import explain
@@ -92,7 +93,11 @@ def command(
         click.echo(content, nl=not content.endswith(b"\n"))
         return
     given = () if profiles_file is None else read_fleet_file(profiles_file).profiles
+    if profiles_file is not None and not given:
+        raise InvalidInputError(str(profiles_file), ("it holds no [[profiles]]",))
     parsed = parse_problem(content, name="standard input" if problem == "-" else problem, given=given)
+    for warning in parsed.warnings:
+        click.echo(f"warning: {warning}", err=True)
     rules = _overridden(parsed.settings, settings, policy)
     tick, scored = _solved(parsed, rules, now_ms)
     explanation = None if why is None else explain(tick, why[0], why[1], model, request_class)

@@ -79,8 +79,11 @@ class Reader:
         """Read an integer within bounds."""
         value = self._get(name, default)
         if isinstance(value, bool) or not isinstance(value, int):
-            return self._wrong(name, value, "an integer", 0)
-        return int(self._within(name, value, low, high))
+            return self._wrong(name, value, f"a whole number, {low} to {high}", 0)
+        if not low <= value <= high:
+            self.note(name, f"is {_shown(value)}; a whole number, {low} to {high}")
+            return max(low, 0)
+        return value
 
     def choice(self, name: str, kind: type[E]) -> E:
         """Read a member of an enumeration."""
@@ -106,7 +109,8 @@ class Reader:
         found: list[float] = []
         for i, value in enumerate(self._list(name, required=True)):
             if isinstance(value, bool) or not isinstance(value, int | float):
-                self._wrong(f"{name}[{i}]", value, "a number", 0.0)
+                # It keeps its place, or there would seem to be too few.
+                found.append(self._wrong(f"{name}[{i}]", value, "a number", 0.0))
             else:
                 found.append(self._within(f"{name}[{i}]", _float(value), low, high))
         return tuple(found)

@@ -23,8 +23,8 @@ A complete example: `headrace solve three-regions --print`.
 request costs an engine, relative to those that profiles and capacities were measured with. A pin bounds what a cluster
 sends an engine; `headrace solve --profiles FILE` takes profiles from a file of `headrace profile fit --out` or of a
 fleet, in place of those of the same id: `profiles` may then be left out. Refused are unknown keys
-(with the nearest known one), anything not finite, anything negative, repeated keys, and a model or profile named
-nowhere.
+(with the nearest known one), anything not finite, anything negative, repeated keys, a model or profile named nowhere,
+and a link whose cluster or site is nobody's where the nearest name's own link is missing; other such links are told.
 """
 
 import json
@@ -43,6 +43,7 @@ from headrace.schemas.ids import RouteKey
 from headrace.schemas.weights import PPM, Reason, Snapshot
 from headrace.solver.core.problem import Engine, Exclusion, Pin, Problem, Row
 from headrace.solver.core.problem_file.json_reader import Reader
+from headrace.solver.core.problem_file.network_names import mistyped, told_names, with_nearest
 from headrace.solver.core.problem_file.previous_weights import previous_snapshot
 from headrace.solver.core.problem_file.setting_values import with_settings
 from headrace.solver.core.profile.load_cost import MS
@@ -54,17 +55,20 @@ K = TypeVar("K")
 MAX_RPS = 1e9
 MAX_SECONDS = 3600.0
 SMALLEST = 1e-9
+SHOWN = 20
+"""How many names are told where there may be many."""
 LEAST_WORK, MOST_WORK = 0.001, 1000.0
 """Those of the setting `classes.<name>.work`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedProblem:
-    """A problem file: what to solve, from where, and by which rules."""
+    """A problem file: what to solve, from where, and by which rules; what in it has no effect, a sentence each."""
 
     problem: Problem
     previous: Snapshot | None
     settings: SolverSettings
+    warnings: tuple[str, ...] = ()
 
 
 def parse_problem(
@@ -88,6 +92,12 @@ def parse_problem(
     engines = _keyed(root, "engines", lambda reader: _engine(reader, profiles), lambda e: e.engine_id)
     rows = _keyed(root, "demand", _row, lambda row: row.route)
     links = _keyed(root, "network", _link, lambda link: link[0])
+    named = _clusters_and_sites(problems, rows, engines)
+    for link in links:
+        wrong = mistyped(link, links, named)
+        if wrong:
+            root.note("network", f"{link}: {wrong}")
+    _unused(root, others, engines)
     settings = with_settings(base or SolverSettings(), root.nested("settings").items(), "settings", problems)
     weights = dict(_weights(reader, engines) for reader in root.nested_list("previous"))
     clusters = {route.cluster for route in rows}
@@ -107,7 +117,26 @@ def parse_problem(
         profiles,
         pins=tuple(pin for _, pin in sorted(pins.items())),
     )
-    return ParsedProblem(problem, previous_snapshot(weights) if weights else None, settings)
+    previous = previous_snapshot(weights) if weights else None
+    return ParsedProblem(problem, previous, settings, tuple(told_names(links, named)))
+
+
+def _clusters_and_sites(
+    problems: list[str], rows: Collection[RouteKey], engines: Mapping[str, Engine]
+) -> tuple[Collection[str], Collection[str]]:
+    """Give the clusters that ask and the sites with an engine; none of those that could not all be read."""
+    clusters = {route.cluster for route in rows} if _named_whole(problems, "demand", "cluster") else set[str]()
+    sites = {engine.site for engine in engines.values()} if _named_whole(problems, "engines", "site") else set[str]()
+    return clusters, sites
+
+
+def _unused(root: Reader, given: Collection[str], engines: Mapping[str, Engine]) -> None:
+    """Note profiles that were given of which no engine has one: they would change nothing."""
+    used = sorted({engine.profile_id for engine in engines.values()})
+    if not given or not _named_whole(root.problems, "engines", "profile_id") or set(given) & set(used):
+        return
+    ids = ", ".join(with_nearest(profile_id, used) for profile_id in sorted(given)[:SHOWN])
+    root.note("profiles", f"given are {ids}: no engine has one of them; engines have {', '.join(used[:SHOWN])}")
 
 
 def _keyed(
@@ -150,13 +179,15 @@ def _document(content: bytes | str | Mapping[str, Any], name: str, problems: lis
 
 def _profile(reader: Reader) -> LatencyProfile:
     reader.only(*LatencyProfile.__dataclass_fields__)
+    before = len(reader.problems)
     knots = reader.numbers("load_knots", 0.0, 1.0)
-    if any(b - a < MIN_KNOT_STEP for a, b in pairwise(knots)) or len(knots) < 2:
+    sound = len(reader.problems) == before
+    if sound and (any(b - a < MIN_KNOT_STEP for a, b in pairwise(knots)) or len(knots) < 2):
         asked = f"at least two, each above the one before by {MIN_KNOT_STEP:g} or more"
         reader.note("load_knots", f"is {list(knots)}; {asked}")
     ttft, tbot = reader.numbers("ttft_s", 0.0, MAX_SECONDS), reader.numbers("tbot_s", 0.0, MAX_SECONDS)
     for name, values in (("ttft_s", ttft), ("tbot_s", tbot)):
-        if len(values) != len(knots):
+        if knots and len(values) != len(knots):
             reader.note(name, f"has {len(values)} values; load_knots has {len(knots)}")
     return LatencyProfile(
         profile_id=reader.identifier("profile_id"),
@@ -237,12 +268,13 @@ def _link(reader: Reader) -> tuple[tuple[str, str], float | None]:
 
 def _weights(reader: Reader, engines: Mapping[str, Engine]) -> tuple[RouteKey, Mapping[str, int]]:
     reader.only("cluster", "model", "request_class", "weights_ppm")
-    shares = reader.nested("weights_ppm")
+    shares, before = reader.nested("weights_ppm"), len(reader.problems)
     weights = {engine_id: shares.count(engine_id, high=PPM) for engine_id in sorted(shares.items())}
+    sound = len(reader.problems) == before
     for engine_id in weights:
         if engine_id not in engines and _named_whole(reader.problems, "engines", "engine_id"):
             shares.note(engine_id, f"is no engine here{_hint(get_close_matches(engine_id, list(engines), n=1))}")
-    if sum(weights.values()) != PPM:
+    if sound and sum(weights.values()) != PPM:
         shares.note("", f"adds up to {sum(weights.values())}; exactly {PPM}")
     return _route(reader), weights
 
@@ -257,8 +289,9 @@ def _pin(reader: Reader, engines: Mapping[str, Engine], clusters: Collection[str
         if named and named not in known and _named_whole(reader.problems, of, field):
             near = get_close_matches(named, list(known), n=1)
             reader.note(field, f"is {named!r}, which is not among {of}{_hint(near)}")
+    before = len(reader.problems)
     least, most = reader.number("least", 0.0, 0.0, 1.0), reader.number("most", 1.0, 0.0, 1.0)
-    if least > most:
+    if least > most and len(reader.problems) == before:
         reader.note("least", f"is {least:g}; at most `most`, {most:g}")
     return Pin(cluster, engine_id, least, most, reader.text("sentence", "pinned in the problem file"))
 
