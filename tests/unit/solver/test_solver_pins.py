@@ -90,11 +90,22 @@ def test_a_pin_takes_no_more_than_the_engine_has_and_says_what_it_is_held_to() -
     assert found.record.shed_rps == pytest.approx(0.0, abs=1e-6)
 
 
-def test_pins_of_more_than_the_whole_are_scaled_to_it() -> None:
-    assert shares(tick(pinned(twins(), ("c1", "e1", 0.9, 1.0), ("c1", "e2", 0.6, 1.0)))) == {
-        "e1": 600_000,
-        "e2": 400_000,
-    }
+def test_pins_of_more_than_the_whole_are_scaled_to_it_and_say_so() -> None:
+    found = tick(pinned(twins(), ("c1", "e1", 0.9, 1.0), ("c1", "e2", 0.6, 1.0)))
+    assert shares(found) == {"e1": 600_000, "e2": 400_000}
+    of_all = "the pins of c1|m|default add up to 150 %, and are scaled to 100 %"
+    said = "c1 pinned by ann until noon: trial; held to"
+    told = [p.sentence for p in found.snapshot.commit.protections]
+    assert told == [f"{said} 60.0 %: {of_all}", f"{said} 40.0 %: {of_all}"]
+    # Nothing is left to choose from: no way is the next best.
+    assert explain(found, "c1", "e1").binding == tuple(f"{e} is pinned by ann until noon: trial" for e in ("e1", "e2"))
+
+
+def test_pins_that_fit_neither_the_whole_nor_the_engine_are_told_of_what_leaves_less() -> None:
+    found = tick(pinned(twins(40.0), ("c1", "e1", 0.6, 1.0), ("c1", "e2", 0.6, 1.0)))
+    # 10 of 40 RPS each, where scaled pins would leave half.
+    told = [p.sentence for p in found.snapshot.commit.protections]
+    assert [words.split("; ")[1] for words in told] == ["held to 25.0 %, for want of room"] * 2
 
 
 def test_a_pin_of_an_engine_that_is_out_waits_and_says_so() -> None:

@@ -252,6 +252,17 @@ def test_a_pin_of_nobody_or_upside_down_or_given_twice_is_refused() -> None:
     )
 
 
+def test_pins_that_add_up_to_more_than_a_route_are_refused_with_their_shares_beside_all_else() -> None:
+    pins = [{"cluster": "a", "engine_id": "e1", "least": 0.7}, {"cluster": "a", "engine_id": "e2", "least": 0.7}]
+    demand = [{"cluster": "a", "model": "m", "demand_rps": 3}]
+    told = "pins of a|m|default add up to 140 %: 70 % to e1 + 70 % to e2; at most 100 %"
+    assert problems_of(document(pins=pins, demand=demand)) == (told,)
+    assert told in problems_of(document(pins=pins, demand=demand, network=7))
+    assert parse_problem(document(pins=[{**pins[0], "least": 0.3}, pins[1]], demand=demand)).problem.pins
+    # Only one of the two may serve what needs vision.
+    assert parse_problem(document(pins=pins)).problem.pins
+
+
 def test_profiles_that_are_given_stand_in_place_of_the_files_own() -> None:
     own = parse_problem(document()).problem.profiles["p"]
     quick = replace(own, ttft_s=(0.01, 0.02), capacity_rps=40.0)

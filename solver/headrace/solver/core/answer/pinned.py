@@ -93,7 +93,15 @@ def _not_held(layout: Layout, pins: Pins, number: int) -> Iterator[str]:
         why = f"{out.reason}, {out.sentence}" if out is not None else f"no route of {pin.cluster} may use it"
         yield f"it waits: {why if pin.engine_id in outs else 'there is no such engine'}"
     elif bool((pins.least[mine] < pin.least - ROOM).any()):
-        yield f"held to {100 * float(pins.least[mine].min()):.1f} %, for want of room"
+        worst = mine[np.argmin(pins.least[mine])]
+        asked, held = float(pins.asked[worst]), float(pins.least[worst])
+        told = f"held to {100 * held:.1f} %"
+        # Scaled for both, the one that leaves less is why.
+        if held * asked < pin.least * (1.0 - ROOM):
+            yield f"{told}, for want of room"
+        else:
+            row = layout.rows[layout.pair_row[pins.pair[worst]]]
+            yield f"{told}: the pins of {row.route} add up to {100 * asked:g} %, and are scaled to 100 %"
 
 
 def pinned_engines(layout: Layout) -> Mapping[int, Mapping[int, str]]:

@@ -24,7 +24,8 @@ request costs an engine, relative to those that profiles and capacities were mea
 sends an engine; `headrace solve --profiles FILE` takes profiles from a file of `headrace profile fit --out` or of a
 fleet, in place of those of the same id: `profiles` may then be left out. Refused are unknown keys
 (with the nearest known one), anything not finite, anything negative, repeated keys, a model or profile named nowhere,
-and a link whose cluster or site is nobody's where the nearest name's own link is missing; other such links are told.
+pins that ask for more than 100 % of a route, and a link whose cluster or site is nobody's where the nearest name's own
+link is missing; other such links are told.
 """
 
 import json
@@ -47,6 +48,7 @@ from headrace.solver.core.problem_file.network_names import mistyped, told_names
 from headrace.solver.core.problem_file.previous_weights import previous_snapshot
 from headrace.solver.core.problem_file.setting_values import with_settings
 from headrace.solver.core.profile.load_cost import MS
+from headrace.solver.core.program.pin_sums import over_asked, sum_words
 from headrace.solver.settings import SolverSettings
 
 T = TypeVar("T")
@@ -102,6 +104,7 @@ def parse_problem(
     weights = dict(_weights(reader, engines) for reader in root.nested_list("previous"))
     clusters = {route.cluster for route in rows}
     pins = _keyed(root, "pins", lambda reader: _pin(reader, engines, clusters), _pinned, required=False)
+    _fit(root, rows.values(), engines, pins.values())
     served = {model for engine in engines.values() for model in engine.models}
     asked = dict.fromkeys(route.model for route in rows) if _named_whole(problems, "engines", "models") else {}
     for model in asked:
@@ -294,6 +297,12 @@ def _pin(reader: Reader, engines: Mapping[str, Engine], clusters: Collection[str
     if least > most and len(reader.problems) == before:
         reader.note("least", f"is {least:g}; at most `most`, {most:g}")
     return Pin(cluster, engine_id, least, most, reader.text("sentence", "pinned in the problem file"))
+
+
+def _fit(root: Reader, rows: Iterable[Row], engines: Mapping[str, Engine], pins: Iterable[Pin]) -> None:
+    for row, over in over_asked(rows, engines, pins):
+        total, each = sum_words(over)
+        root.note("pins", f"of {row.route} add up to {total} %: {each}; at most 100 %")
 
 
 def _pinned(pin: Pin) -> tuple[str, str]:

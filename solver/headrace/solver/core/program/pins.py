@@ -26,13 +26,15 @@ ROOM = 2.0 / PPM
 class Pins:
     """The pairs that are pinned, (K,), rising; `of` is each one's place in the problem's pins.
 
-    `least` and `most` are shares of the row's demand, 0..1, as far as they can be held.
+    `least` and `most` are shares of the row's demand, 0..1, as far as they can be held. `asked` is the sum of what the
+    pins of the row ask for at least, above 1 where they are scaled to it.
     """
 
     pair: Ints
     least: Floats
     most: Floats
     of: Ints
+    asked: Floats
 
     def __bool__(self) -> bool:
         """Say whether any pair is pinned."""
@@ -56,7 +58,7 @@ def pins_of(layout: Layout) -> Pins:
     """Find the pairs that the problem's pins are about; none where there are no pins."""
     if not layout.problem.pins:
         none, nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
-        return Pins(none, nothing, nothing, none)
+        return Pins(none, nothing, nothing, none, nothing)
     pool_of = {e.engine_id: int(g) for e, g in zip(layout.engines, layout.engine_pool, strict=True) if g >= 0}
     found: list[tuple[int, float, float, int]] = []
     for i, pin in enumerate(layout.problem.pins):
@@ -71,7 +73,7 @@ def pins_of(layout: Layout) -> Pins:
     of_row = sums(row, least, len(layout.rows))[row]
     of_pool = sums(pool, least * layout.demand[row], len(layout.pools))[pool]
     scale = np.minimum(_to_fit(of_row, np.ones(len(pair))), _to_fit(of_pool, layout.pool_capacity[pool]))
-    return Pins(pair, least * scale, most, np.array([f[3] for f in found], dtype=np.int64))
+    return Pins(pair, least * scale, most, np.array([f[3] for f in found], dtype=np.int64), of_row)
 
 
 def _to_fit(asked: Floats, there: Floats) -> Floats:

@@ -136,7 +136,9 @@ def _pins(layout: Layout, plan: Plan, row: int) -> Iterator[str]:
         words = f"{pin.engine_id} is {pin.sentence}"
         at_least = abs(float(plan.flow[pair]) - pins.least[i] * demand) <= ROOM * demand
         at_most = abs(float(plan.flow[pair]) - pins.most[i] * demand) <= ROOM * demand
-        if plan.prices is None or not (at_least or at_most) or demand <= 0.0:
+        # Where pins ask for all, or requests are shed, there is no next best to measure by.
+        alone = float(pins.asked[i]) >= 1.0 - ROOM or plan.shed[row] > SOME_RPS
+        if plan.prices is None or not (at_least or at_most) or demand <= 0.0 or alone:
             yield words
             continue
         price = layout.pair_network[pair] + plan.prices.pool[layout.pair_pool[pair]] - plan.prices.row[row]
