@@ -107,6 +107,16 @@ def test_profiles_that_would_change_nothing_are_refused_and_links_of_nobody_are_
     assert "warning: network[].to_site names a site that no engine is at: 'moon'" in answer.stderr
 
 
+def test_a_pin_that_no_route_can_keep_is_told_beside_the_answer() -> None:
+    problem = json.loads(run("solve", "three-regions", "--print").stdout)
+    problem["engines"].append({**problem["engines"][0], "engine_id": "other", "models": ["another"]})
+    problem["demand"].append({"cluster": "cluster-c", "model": "another", "demand_rps": 1})
+    problem["pins"] = [{"cluster": "cluster-a", "engine_id": "other", "least": 0.3, "sentence": "a canary"}]
+    answer = run("solve", "-", given=json.dumps(problem))
+    told = "pin of other: cluster-a a canary; it waits: no route of cluster-a may use it"
+    assert (answer.exit_code, answer.stdout.splitlines()[1]) == (0, told)
+
+
 def test_an_explanation_solves_again_with_one_more_replica() -> None:
     text = run("solve", "three-regions", "--explain", "cluster-b", "engine-b").stdout
     mean = run("solve", "three-regions").stdout.split("mean end to end ")[1].split()[0]

@@ -209,7 +209,8 @@ def _as_json(tick: "Tick", scored: "Score", explanation: "Explanation | None") -
 
 def _as_text(tick: "Tick", scored: "Score") -> str:
     commit, record = tick.snapshot.commit, tick.record
-    lines = [f"{commit.status} ({record.rung}): {commit.sentence}", ""]
+    acted = (f"{each.protection} of {each.engine_id}: {each.sentence}" for each in commit.protections)
+    lines = [f"{commit.status} ({record.rung}): {commit.sentence}", *acted, ""]
     for route in tick.snapshot.routes:
         shed = f", {route.shed_ratio * 100:.1f} % shed" if route.shed_ratio > 0.0 else ""
         lines.append(f"{route.route}  tier {route.tier}  {route.demand_rps:.1f} RPS{shed}")
