@@ -77,7 +77,7 @@ def test_every_bad_cell_is_told_at_once_by_row(tmp_path: Path) -> None:
     )
     assert said == (
         "row 2: completed_rps is 'x'; a number",
-        "row 3: e2e_s is 0.04, below its ttft_s 0.045",
+        "row 3: e2e_ms is 40, below its ttft_ms 45",
         "row 4: offered_rps or concurrency, one of them",
         "row 7: output_tokens is 'many'; a number",
     )
@@ -149,10 +149,54 @@ def test_missing_columns_are_told_at_once_with_the_nearest(tmp_path: Path) -> No
         "column 'output_tokens' is missing; the nearest is 'output_token'",
         "none of the columns ttft_ms, ttft_s; the nearest is 'ttft'",
         "none of the columns e2e_ms, e2e_s, tbot_ms, tbot_s, tpot_ms, tpot_s",
-        "none of the columns completed_rps; the nearest is 'offered_rps'",
+        "column 'completed_rps' is missing",
     )
     (only,) = problems(tmp_path, "tpot_ms,ttft_ms,concurrency\n1,2,3\n")
-    assert only == "column 'osl' is missing"
+    assert only == "none of the columns osl, output_tokens"
+
+
+def test_a_load_that_is_missing_is_told_by_both_ways_of_saying_it_and_by_the_nearest_of_either(tmp_path: Path) -> None:
+    assert problems(tmp_path, "curve,ofered_rps,completed_rps,output_tokens,ttft_ms,tpot_ms\na,1,1,100,50,10\n") == (
+        "none of the columns offered_rps, concurrency; the nearest is 'ofered_rps'",
+    )
+    assert problems(tmp_path, "Concurency,output_tokens,ttft_ms,tpot_ms\n1,100,50,10\n") == (
+        "none of the columns offered_rps, concurrency; the nearest is 'Concurency'",
+    )
+
+
+def test_rows_of_another_length_are_told_with_all_else_in_the_files_own_columns_and_units(tmp_path: Path) -> None:
+    said = problems(
+        tmp_path,
+        "Request Rate,completed_rps,output_tokens,Mean TTFT (ms),tpot_ms\n"
+        "1,1,100,50,10\n5,5,100\n10,-9.9,100,-60,-1\n20,20,100,80,14,7\n30,inf,0,80,9e9\n",
+    )
+    assert said == (
+        "row 3 has 3 cells; the header has 5",
+        "row 4: Mean TTFT (ms) is -60; above 0, at most 1e+09",
+        "row 4: tpot_ms is -1; at least 0, at most 1e+09",
+        "row 4: completed_rps is -9.9; above 0, at most 1e+09",
+        "row 5 has 6 cells; the header has 5",
+        "row 6: output_tokens is 0; above 0, at most 1e+09",
+        "row 6: tpot_ms is 9e9; at least 0, at most 1e+09",
+        "row 6: completed_rps is inf; above 0, at most 1e+09",
+    )
+    assert problems(tmp_path, "concurrency,output_tokens,ttft_s\n1,2\n") == (
+        "none of the columns e2e_ms, e2e_s, tbot_ms, tbot_s",
+        "row 2 has 2 cells; the header has 3",
+    )
+
+
+def test_a_whole_that_is_out_of_bounds_is_not_told_as_a_column_that_the_file_does_not_have(tmp_path: Path) -> None:
+    (said,) = problems(tmp_path, "osl,concurrency,ttft_s,tpot_s\n1001,4,1,3600\n")
+    assert said == "row 2: the end-to-end time of all tokens is 3600001.0; 1e-12 to 1e+06"
+
+
+def test_a_row_without_a_load_is_left_out_by_the_columns_that_the_file_has(tmp_path: Path) -> None:
+    path = tmp_path / "made.csv"
+    path.write_text("concurrency,output_tokens,ttft_s,e2e_s\n1,9,1,2\n,9,1,2\n", "utf-8")
+    told: list[str] = []
+    (test,) = load_tests(read_csv(str(path)), {}, told.append)
+    assert (len(test.stages), told) == (1, ["row 3 is left out: concurrency not measured"])
 
 
 def test_one_curve_of_two_hardwares_is_refused(tmp_path: Path) -> None:
@@ -166,8 +210,6 @@ def test_one_curve_of_two_hardwares_is_refused(tmp_path: Path) -> None:
         ("", "the file is empty"),
         ("a,b\n", "there is no row below the header"),
         ("a,a\n1,2\n", "column 'a' is given 2 times"),
-        ("a,b\n1\n", "row 2 has 1 cells; the header has 2"),
-        ('a,b\n"1\n', "row 2 has 1 cells; the header has 2"),
     ],
 )
 def test_a_file_that_is_no_table_is_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -48,7 +48,8 @@ def named(table: CsvTable) -> CsvTable:
     if final == table.columns:
         return table
     rows = (CsvRow(row.line, dict(zip(final, row.cells.values(), strict=True))) for row in table.rows)
-    return replace(table, columns=final, rows=tuple(rows))
+    called = dict(zip(final, table.columns, strict=True))
+    return replace(table, columns=final, rows=tuple(rows), called=called)
 
 
 def _plain(column: str) -> str:

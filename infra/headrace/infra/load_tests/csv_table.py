@@ -10,7 +10,7 @@ import io
 import zlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
@@ -30,18 +30,28 @@ class CsvRow:
 
 @dataclass(frozen=True, slots=True)
 class CsvTable:
-    """A file's stem, its columns in order, its rows."""
+    """A file's stem, its columns in order, its rows.
+
+    Attributes:
+        name: the stem.
+        columns: in order.
+        rows: those of as many cells as the header.
+        torn: (line, what is wrong) of all other rows, so that they may be told with everything else.
+        called: what the file calls a column, where that is not its name here.
+    """
 
     name: str
     columns: tuple[str, ...]
     rows: tuple[CsvRow, ...]
+    torn: tuple[tuple[int, str], ...] = ()
+    called: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_csv(source: str) -> CsvTable:
     """Read a file, or a table that ships, by its name without ending: `silicon_curves_agg`.
 
     Raises:
-        InvalidInputError: no such file, no text, no header, no row, columns given twice, rows of another length.
+        InvalidInputError: no such file, no text, no header, no row, columns given twice.
     """
     path = Path(source)
     shipped = resources.files("headrace.infra.data") / f"{source}.csv.gz"
@@ -87,16 +97,17 @@ def _parsed(source: str, name: str, text: str) -> CsvTable:
     except csv.Error as error:
         raise InvalidInputError(source, (f"row {above + reader.line_num}: {error}",)) from error
     problems = [f"column {column!r} is given {n} times" for column, n in Counter(columns).items() if n > 1]
-    problems += [
-        f"row {line} has {len(row)} cells; the header has {len(columns)}"
-        for line, row in lines
-        if len(row) != len(columns)
-    ]
     if not lines:
         problems.append("there is no row below the header" if columns else "the file is empty")
     if problems:
         raise InvalidInputError(source, tuple(problems))
+    width = len(columns)
     rows = tuple(
-        CsvRow(line, {column: cell.strip() for column, cell in zip(columns, row, strict=True)}) for line, row in lines
+        CsvRow(line, {column: cell.strip() for column, cell in zip(columns, row, strict=True)})
+        for line, row in lines
+        if len(row) == width
     )
-    return CsvTable(name, columns, rows)
+    torn = tuple(
+        (line, f"row {line} has {len(row)} cells; the header has {width}") for line, row in lines if len(row) != width
+    )
+    return CsvTable(name, columns, rows, torn)

@@ -25,63 +25,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from headrace.infra.load_tests.cells import SECONDS, Cells
 from headrace.infra.load_tests.column_names import named
-from headrace.infra.load_tests.csv_table import CsvRow, CsvTable
+from headrace.infra.load_tests.csv_table import CsvTable
 from headrace.schemas.errors import InvalidInputError
 from headrace.solver.core.profile.load_test import LoadStage, LoadTest, ProfileLabels, closed_loop, stage_problems
 
-SECONDS = {"ms": 1e-3, "s": 1.0}
-NOTHING = frozenset({"", "nan", "na", "n/a", "null", "none", "-"})
-"""What stands for a value that was not measured."""
-UNLIMITED = frozenset({"inf", "infinity"})
-"""The request rate of a closed loop, for tools that always state one."""
 UNKNOWN = "unknown"
-
-
-class _Cells:
-    """The cells of one row as numbers; what is wrong with them goes to `problems`."""
-
-    def __init__(self, row: CsvRow, problems: list[str]) -> None:
-        self.place = f"row {row.line}"
-        self.missing: list[str] = []
-        self._row = row
-        self._problems = problems
-
-    def text(self, column: str, otherwise: str = "") -> str:
-        return self._row.cells.get(column, "") or otherwise
-
-    def has(self, column: str) -> bool:
-        return bool(self.text(column))
-
-    def kept(self, load: str) -> bool:
-        """Say whether this load is the one that the stage kept."""
-        return self.has(load) and self.text(load).lower() not in NOTHING | UNLIMITED
-
-    def number(self, column: str) -> float:
-        cell = self.text(column)
-        if cell.lower() in NOTHING:
-            self.missing.append(column)
-            return float("nan")
-        try:
-            return float(cell)
-        except ValueError:
-            self._problems.append(f"{self.place}: {column} is {cell[:40]!r}; a number")
-            return float("nan")
-
-    def seconds(self, *names: str) -> tuple[str, float] | None:
-        """Give (name, value) of the first of these times that the row has, in ms or in s."""
-        for name in names:
-            for unit, factor in SECONDS.items():
-                if self.has(f"{name}_{unit}"):
-                    return name, self.number(f"{name}_{unit}") * factor
-        return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    needs: tuple[str, ...]
-    stage: Callable[[_Cells, list[str]], LoadStage | None]
-    curve: Callable[[_Cells, str], tuple[ProfileLabels, str]]
+    needs: tuple[tuple[str, ...], ...]
+    stage: Callable[[Cells, list[str]], LoadStage | None]
+    curve: Callable[[Cells, str], tuple[ProfileLabels, str]]
     name: str
 
 
@@ -100,29 +57,28 @@ def load_tests(
     """
     table = named(table)
     form = _form_of(table.columns)
-    missing = [name for name in form.needs if name not in table.columns]
-    problems = [f"column {name!r} is missing{_nearest(name, table.columns)}" for name in missing]
-    if form is not _PERF:
-        problems += _columns(table.columns, plain=form is _PLAIN)
-    if problems:
-        raise InvalidInputError(table.name, tuple(problems))
+    titles = [table.called.get(column, column) for column in table.columns if column not in _KNOWN]
+    lacking = [_none_of(names, titles) for names in _lacking(form, table)]
+    if lacking:
+        raise InvalidInputError(table.name, (*lacking, *(said for _, said in table.torn)))
     stages: dict[tuple[ProfileLabels, str, str], list[LoadStage]] = {}
     left_out: list[str] = []
+    problems = list(table.torn)
     for row in table.rows:
         found: list[str] = []
-        cells = _Cells(row, found)
+        cells = Cells(row, table.called, found)
         labels, pool = form.curve(cells, table.name)
         stage = form.stage(cells, found)
         if cells.missing and not found:
             left_out.append(f"{cells.place} is left out: {', '.join(cells.missing)} not measured")
             continue
         if stage is not None and not found:
-            found += stage_problems([stage])
+            found += _of_the_whole(cells, stage)
             name = cells.text(form.name, table.name)
             stages.setdefault((replace(labels, **given), pool, name), []).append(stage)
-        problems += found
+        problems += [(row.line, said) for said in found]
     if problems:
-        raise InvalidInputError(table.name, tuple(problems))
+        raise InvalidInputError(table.name, tuple(said for _, said in sorted(problems, key=lambda each: each[0])))
     if not stages:
         raise InvalidInputError(table.name, tuple(left_out))
     if say is not None:
@@ -148,50 +104,71 @@ def _form_of(columns: Sequence[str]) -> "_Form":
     return _SILICON if any(f"tpot_{unit}" in columns for unit in SECONDS) and "offered_rps" not in columns else _PLAIN
 
 
-def _columns(columns: Sequence[str], *, plain: bool) -> list[str]:
-    def one_of(*names: str) -> str | None:
-        if any(name in columns for name in names):
-            return None
-        return f"none of the columns {', '.join(names)}{_nearest(names[0], columns)}"
-
-    if not plain:
-        return [problem for problem in (one_of("ttft_ms", "ttft_s"),) if problem is not None]
-    names = ("e2e", "tbot", "tpot") if "offered_rps" in columns else ("e2e", "tbot")
-    times = [f"{name}_{unit}" for name in names for unit in SECONDS]
-    wanted = [one_of("offered_rps", "concurrency"), one_of("ttft_ms", "ttft_s"), one_of(*times)]
-    if "offered_rps" in columns:
-        wanted.append(one_of("completed_rps"))
-    return [problem for problem in wanted if problem is not None]
+def _lacking(form: "_Form", table: CsvTable) -> list[tuple[str, ...]]:
+    """Give each set of columns of which a form needs one and the file has none."""
+    columns = table.columns
+    wanted = [*form.needs]
+    if form is _PLAIN:
+        is_open = "offered_rps" in columns
+        names = ("e2e", "tbot", "tpot") if is_open else ("e2e", "tbot")
+        wanted.append(tuple(f"{name}_{unit}" for name in names for unit in SECONDS))
+        wanted += [("completed_rps",)] if is_open else []
+    return [names for names in wanted if not any(name in columns for name in names)]
 
 
-def _nearest(name: str, columns: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, columns, n=1)
-    return f"; the nearest is {near[0]!r}" if near else ""
+def _none_of(names: tuple[str, ...], columns: Sequence[str]) -> str:
+    shown = _ALSO.get(names, names)
+    none = f"column {names[0]!r} is missing" if len(shown) == 1 else f"none of the columns {', '.join(shown)}"
+    return f"{none}{_nearest(shown, columns)}"
+
+
+def _nearest(names: Sequence[str], columns: Sequence[str]) -> str:
+    near = {column: name for name in reversed(names) for column in difflib.get_close_matches(name, columns, n=1)}
+    if not near:
+        return ""
+    return f"; the nearest is {max(near, key=lambda c: difflib.SequenceMatcher(None, c, near[c]).ratio())!r}"
+
+
+def _of_the_whole(cells: Cells, stage: LoadStage) -> list[str]:
+    """Say what is wrong with a stage whose cells are sound by themselves, in the file's columns."""
+    e2e = next((f"e2e_{unit}" for unit in SECONDS if cells.has(f"e2e_{unit}")), None)
+    ttft = next((f"ttft_{unit}" for unit in SECONDS if cells.has(f"ttft_{unit}")), None)
+    if e2e is not None and ttft is not None and stage.e2e_s < stage.ttft_s:
+        whole, first = f"{cells.called(e2e)} is {cells.text(e2e)}", f"{cells.called(ttft)} {cells.text(ttft)}"
+        return [f"{cells.place}: {whole}, below its {first}"]
+    computed = "the end-to-end time of all tokens" if e2e is None else cells.called(e2e)
+    return [said.replace("e2e_s", computed) for said in stage_problems([stage])]
 
 
 def _identifier(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._:/@-]+", "-", text).strip("-")[:200] or "profile"
 
 
-def _plain_stage(cells: _Cells, problems: list[str]) -> LoadStage | None:
+def _plain_stage(cells: Cells, problems: list[str]) -> LoadStage | None:
     tokens = cells.number("output_tokens")
     ttft, other = cells.seconds("ttft"), cells.seconds("e2e", "tbot", "tpot")
-    is_open = cells.kept("offered_rps")
-    if is_open == cells.kept("concurrency"):
-        problems.append(f"{cells.place}: offered_rps or concurrency, one of them")
+    loads = [name for name in _LOADS if cells.kept(name)]
+    if len(loads) > 1:
+        problems.append(f"{cells.place}: {' or '.join(map(cells.called, loads))}, one of them")
+    if not loads:
+        cells.missing += [cells.called(name) for name in _LOADS if cells.in_file(name)]
+    kept = {name: cells.number(name) for name in loads}
+    counted = "offered_rps" in kept or cells.has("completed_rps")
+    completed = cells.number("completed_rps") if counted else None
     cells.missing += [name for name, cell in (("ttft", ttft), ("e2e or tbot", other)) if cell is None]
-    if ttft is None or other is None or problems:
+    if ttft is None or other is None or problems or not loads:
         return None
     # A time between tokens is of all of them here, a time per output token of all but the first.
-    e2e_s = other[1] if other[0] == "e2e" else ttft[1] + (tokens - (other[0] == "tpot")) * other[1]
-    if is_open:
-        completed, offered = cells.number("completed_rps"), cells.number("offered_rps")
-        return LoadStage(offered, completed, tokens, ttft[1], e2e_s, None, cells.place)
-    stage = closed_loop(cells.number("concurrency"), tokens, ttft[1], e2e_s, cells.place)
-    return replace(stage, completed_rps=cells.number("completed_rps")) if cells.has("completed_rps") else stage
+    e2e_s = other[1]
+    if not other[0].startswith("e2e"):
+        e2e_s = ttft[1] + (tokens - other[0].startswith("tpot")) * other[1]
+    if "offered_rps" in kept and completed is not None:
+        return LoadStage(kept["offered_rps"], completed, tokens, ttft[1], e2e_s, None, cells.place)
+    stage = closed_loop(kept["concurrency"], tokens, ttft[1], e2e_s, cells.place)
+    return stage if completed is None else replace(stage, completed_rps=completed)
 
 
-def _plain_curve(cells: _Cells, name: str) -> tuple[ProfileLabels, str]:
+def _plain_curve(cells: Cells, name: str) -> tuple[ProfileLabels, str]:
     curve = _identifier(cells.text("curve", name))
     hardware, model = cells.text("hardware", UNKNOWN), cells.text("model", UNKNOWN)
     configuration = cells.text("configuration")
@@ -201,13 +178,13 @@ def _plain_curve(cells: _Cells, name: str) -> tuple[ProfileLabels, str]:
     return ProfileLabels(curve, hardware, model, f"{name}, load test"), pool
 
 
-def _perf_stage(cells: _Cells, _problems: list[str]) -> LoadStage:
+def _perf_stage(cells: Cells, _problems: list[str]) -> LoadStage:
     ttft_s, e2e_s = cells.number("ttft_mean_ms") / 1000, cells.number("e2e_mean_ms") / 1000
     offered, completed = cells.number("requested_rps"), cells.number("completed_rps")
     return LoadStage(offered, completed, cells.number("output_mean"), ttft_s, e2e_s, None, cells.place)
 
 
-def _perf_curve(cells: _Cells, name: str) -> tuple[ProfileLabels, str]:
+def _perf_curve(cells: Cells, name: str) -> tuple[ProfileLabels, str]:
     variant = cells.text("variant", name)
     shipped = name == "inference_perf_h100_llama8b"
     hardware, model = ("1x H100-80GB", "llama-3.1-8b") if shipped else (UNKNOWN, UNKNOWN)
@@ -217,7 +194,7 @@ def _perf_curve(cells: _Cells, name: str) -> tuple[ProfileLabels, str]:
     return labels, f"{hardware}|{model}|{variant}"
 
 
-def _silicon_stage(cells: _Cells, _problems: list[str]) -> LoadStage | None:
+def _silicon_stage(cells: Cells, _problems: list[str]) -> LoadStage | None:
     tokens, ttft, tpot = cells.number("osl"), cells.seconds("ttft"), cells.seconds("tpot")
     cells.missing += [name for name, cell in (("ttft", ttft), ("tpot", tpot)) if cell is None]
     if ttft is None or tpot is None:
@@ -226,7 +203,7 @@ def _silicon_stage(cells: _Cells, _problems: list[str]) -> LoadStage | None:
     return closed_loop(cells.number("concurrency"), tokens, ttft[1], e2e_s, cells.place)
 
 
-def _silicon_curve(cells: _Cells, name: str) -> tuple[ProfileLabels, str]:
+def _silicon_curve(cells: Cells, name: str) -> tuple[ProfileLabels, str]:
     system, model = cells.text("system", UNKNOWN), cells.text("model", UNKNOWN)
     precision, backend = cells.text("precision"), cells.text("backend")
     curve, gpus = cells.text("curve_id", name), cells.text("gpus", "?")
@@ -236,11 +213,20 @@ def _silicon_curve(cells: _Cells, name: str) -> tuple[ProfileLabels, str]:
     return labels, f"{system}|{model}|{precision}|{backend}"
 
 
-_PLAIN = _Form(("output_tokens",), _plain_stage, _plain_curve, "curve")
+_LOADS = ("offered_rps", "concurrency")
+_TTFT = ("ttft_ms", "ttft_s")
+_ALSO: Mapping[tuple[str, ...], tuple[str, ...]] = {("osl",): ("osl", "output_tokens")}
+"""What a column may as well be called, where it is not there."""
+_PLAIN = _Form((("output_tokens",), _LOADS, _TTFT), _plain_stage, _plain_curve, "curve")
 _PERF = _Form(
-    ("requested_rps", "completed_rps", "output_mean", "ttft_mean_ms", "e2e_mean_ms"),
+    (("requested_rps",), ("completed_rps",), ("output_mean",), ("ttft_mean_ms",), ("e2e_mean_ms",)),
     _perf_stage,
     _perf_curve,
     "variant",
 )
-_SILICON = _Form(("osl", "concurrency"), _silicon_stage, _silicon_curve, "curve_id")
+_SILICON = _Form((("osl",), _LOADS, _TTFT), _silicon_stage, _silicon_curve, "curve_id")
+_TIMES = tuple(f"{name}_{unit}" for name in ("ttft", "e2e", "tbot", "tpot") for unit in SECONDS)
+_KNOWN = frozenset(
+    ("completed_rps", *_TIMES, *(name for form in (_PLAIN, _PERF, _SILICON) for each in form.needs for name in each))
+)
+"""Columns that are what they are called, and not another one mistyped."""
