@@ -156,6 +156,24 @@ def test_moving_has_its_own_part_of_the_price() -> None:
     assert "30 ms for leaving a warm cache" in other.sentences[0]
 
 
+def test_an_engine_below_its_wall_while_its_route_sheds_is_told_and_so_are_those_full_without_the_route() -> None:
+    engines = [engine("e1"), engine("e2", "s2"), engine("e3", "s3")]
+    links: dict[tuple[str, str], float | None] = {
+        (c, f"s{j}"): 2.0 if i == j else 32.0 for i, c in enumerate("abc", 1) for j in (1, 2, 3)
+    }
+    before = tick_of(problem([row("a", 10), row("b", 14), row("c", 8)], engines, links))
+    # What c asks for no more is room at e3, which weights that stand do not use.
+    after = tick_of(problem([row("a", 10), row("b", 14), row("c", 7.9)], engines, links), before)
+    assert after.decision is not None
+    assert after.decision.plan.kept.all()
+    assert {t.engine_id for t in after.snapshot.routes[1].targets if t.weight_ppm} == {"e2", "e3"}
+    binding = explain(after, "b", "e2").binding
+    assert "e1 is full at 10.0 RPS without this route" in binding
+    assert "e2 is full at 10.0 RPS" in binding
+    room = "all its engines are full but e3 at 99.2 % of 10.0 RPS, and its weights stand"
+    assert binding[-1] == f"1.9 RPS of the route are shed: {room}"
+
+
 def test_weights_that_stand_though_another_way_is_slightly_cheaper_are_explained_without_a_rent_below_zero() -> None:
     engines = [engine("e1"), engine("e2", "s2")]
     before = tick_of(problem([row("a", 5)], engines, {("a", "s1"): 2.0, ("a", "s2"): 2.3}, (FLAT,)))

@@ -24,6 +24,8 @@ from headrace.solver.core.why.explanation import Alternative, PriceTerms
 from headrace.solver.settings import SolverSettings
 
 SOME_RPS = 1e-9
+LEAST_TOLD_RPS = 0.05
+"""What is printed as 0.1 or more."""
 WALL = 1.0
 """The load at which an engine serves all that it can."""
 MAX_ALTERNATIVES = 2
@@ -109,21 +111,28 @@ def rejected_alternatives(
 def binding_constraints(layout: Layout, plan: Plan, row: int) -> tuple[str, ...]:
     """Say which constraints hold a row where it is."""
     said: list[str] = []
-    warm = layout.pair_warm
+    roomy: list[str] = []
+    warm, unit = layout.pair_warm, "RPS" if plain(layout) else "RPS of work 1"
     for pair in range(int(layout.row_start[row]), int(layout.row_start[row + 1])):
         g = int(layout.pair_pool[pair])
         members = np.flatnonzero(layout.group_pool == g)
         load, capacity = float(plan.load[members].sum()), float(layout.pool_capacity[g])
+        names = ", ".join(layout.engines[e].engine_id for e in layout.pools[g].engines[:3])
         if load >= capacity * FULL:
-            names = ", ".join(layout.engines[e].engine_id for e in layout.pools[g].engines[:3])
-            said.append(f"{names} is full at {capacity:.1f} RPS{'' if plain(layout) else ' of work 1'}")
+            others = "" if plan.flow[pair] > SOME_RPS else " without this route"
+            said.append(f"{names} is full at {capacity:.1f} {unit}{others}")
+        else:
+            roomy.append(f"{names} at {100 * load / capacity:.1f} % of {capacity:.1f} {unit}")
         kept = float(warm[pair])
         if plan.prices is not None and kept > SOME_RPS and abs(float(plan.flow[pair]) - kept) <= 1e-6 * kept:
             said.append(f"what was at {layout.pools[g].site} stays there, warm")
     said.extend(_pins(layout, plan, row))
-    if plan.shed[row] > SOME_RPS:
-        shed_rps = plan.shed[row] / layout.row_work[row]
-        said.append(f"{shed_rps:.1f} RPS of the route are shed: all its engines are full")
+    shed_rps = float(plan.shed[row] / layout.row_work[row])
+    if shed_rps >= LEAST_TOLD_RPS:
+        more = f" and {len(roomy) - 3} more" if len(roomy) > 3 else ""
+        but = f" but {', '.join(roomy[:3])}{more}" if roomy else ""
+        stands = ", and its weights stand" if roomy and plan.kept[row] else ""
+        said.append(f"{shed_rps:.1f} RPS of the route are shed: all its engines are full{but}{stands}")
     return tuple(said)
 
 
