@@ -117,6 +117,13 @@ def test_a_pin_that_no_route_can_keep_is_told_beside_the_answer() -> None:
     assert (answer.exit_code, answer.stdout.splitlines()[1]) == (0, told)
 
 
+def test_an_explanation_of_a_cluster_alone_is_told_what_it_takes_with_the_usage() -> None:
+    result = run("solve", "three-regions", "--explain", "cluster-b")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Usage: ")
+    assert "Error: --explain takes CLUSTER and ENGINE, such as --explain cluster-b engine-b" in result.stderr
+
+
 def test_an_explanation_solves_again_with_one_more_replica() -> None:
     text = run("solve", "three-regions", "--explain", "cluster-b", "engine-b").stdout
     mean = run("solve", "three-regions").stdout.split("mean end to end ")[1].split()[0]

@@ -31,6 +31,20 @@ class PolicyOption(click.Option):
         return super().get_help_record(ctx)
 
 
+class SolveCommand(click.Command):
+    """A command that says what --explain takes, with its usage, where too little is given."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.BadOptionUsage as error:
+            if error.option_name != "--explain":
+                raise
+            takes = "--explain takes CLUSTER and ENGINE, such as --explain cluster-b engine-b"
+            raise click.UsageError(takes, ctx) from error
+
+
 def _print_form(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     from headrace.solver.core.problem_file import problem_json
 
@@ -40,8 +54,9 @@ def _print_form(ctx: click.Context, _param: click.Parameter, value: bool) -> Non
 
 
 @click.command(
+    cls=SolveCommand,
     epilog="PROBLEM is a JSON file, `-` for standard input, or the name of one that ships, such as three-regions. "
-    "Its form, field by field: headrace solve --form; a complete example: headrace solve three-regions --print."
+    "Its form, field by field: headrace solve --form; a complete example: headrace solve three-regions --print.",
 )
 @click.argument("problem", metavar="PROBLEM")
 @click.option(
