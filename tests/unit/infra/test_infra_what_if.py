@@ -49,6 +49,21 @@ def after(found: WhatIf, route: str) -> dict[str, int]:
     return {s.engine_id: s.after_ppm for s in found.shares if s.route == route and s.after_ppm}
 
 
+def test_both_sides_are_of_the_demand_of_the_tick_though_records_that_stand_are_of_an_older_one() -> None:
+    times = {"cluster-a": 1.01, "cluster-b": 1.015, "cluster-c": 0.985}
+    plain = three_regions()
+    rows = tuple(replace(r, demand_rps=r.demand_rps * times[r.route.cluster]) for r in plain.rows)
+    now = replace(plain, rows=rows)
+    again = solved(now, solved(plain).tick.snapshot, version=8)
+    assert {r.version for r in again.tick.snapshot.routes} == {7}
+    edits = parse_edits(Asked((), ("engine-b=2",), (), (), ()), now)
+    found = what_if(again, edits, SETTINGS, Glop(), proved=True)
+    asked = {str(r.route): pytest.approx(r.demand_rps) for r in rows}
+    for side in ("before_rps", "after_rps"):
+        assert {name: sum(getattr(s, side) for s in found.shares if s.route == name) for name in asked} == asked
+    assert sum(e.before_load_rps for e in found.engines) == pytest.approx(found.before.demand_rps)
+
+
 def test_a_drained_engine_gets_nothing_and_what_does_not_fit_is_shed() -> None:
     found = ask(three_regions(), drain=("engine-b",))
     assert all(s.after_ppm == 0 for s in found.shares if s.engine_id == "engine-b")

@@ -4,7 +4,8 @@
     after    the edited problem solved again and again from the snapshot that stood, time standing still, until the
              weights stay: what the solver comes to once it has moved what it thinks worth moving
 
-Nothing is learnt or recovered on the way, since no time passes: trims and penalties are those of the tick.
+Nothing is learnt or recovered on the way, since no time passes: trims and penalties are those of the tick. A route that
+says the same as before keeps its record, with the demand of the tick that made it: both sides are told at their tick's.
 """
 
 from collections.abc import Sequence
@@ -127,6 +128,7 @@ def what_if(again: Again, edits: Sequence[Edit], settings: SolverSettings, lp: L
         settled = after.record.moved_rps <= SETTLED * max(after.record.demand_rps, 1e-9)
         kept = replace(after.snapshot.commit, remembered=snapshot.commit.remembered)
         snapshot = Snapshot(kept, after.snapshot.routes)
+    was, now = _at_its_demand(before), _at_its_demand(after)
     return WhatIf(
         version=commit.version,
         tick_ms=commit.tick_ms,
@@ -135,13 +137,13 @@ def what_if(again: Again, edits: Sequence[Edit], settings: SolverSettings, lp: L
         ticks=ticks,
         settled=settled,
         sentence=after.snapshot.commit.sentence,
-        moved_rps=moved_rps(before.snapshot, after.snapshot),
+        moved_rps=moved_rps(was, now),
         before=_totals(before),
         after=_totals(after),
-        shares=_shares(before.snapshot, after.snapshot),
+        shares=_shares(was, now),
         engines=_engines(before, after),
-        sheds=_sheds(before.snapshot, after.snapshot),
-        rerouted_rps=_rerouted_rps(before.snapshot, after.snapshot),
+        sheds=_sheds(was, now),
+        rerouted_rps=_rerouted_rps(was, now),
         notes=notes_on(again.problem, edits),
     )
 
@@ -163,6 +165,14 @@ def _standing(again: Again, edits: Sequence[Edit], settings: SolverSettings, lp:
         raise InvalidInputError("what-if", (f"it would still be HELD without the freeze: {lost}",))
     how = "; --unfreeze says what would come if that ended now" if problem.frozen else "; --at asks of a tick before it"
     raise InvalidInputError("what-if", (f"nothing was decided in that tick: {commit.sentence}{how}",))
+
+
+def _at_its_demand(tick: Tick) -> Snapshot:
+    """Give a tick's weights at the demand that it solved for; a record that stands still has that of an older one."""
+    assert tick.decision is not None  # noqa: S101 - solve_tick always decides, and the caller has looked
+    demand = {row.route: row.demand_rps for row in tick.decision.layout.rows}
+    routes = (replace(route, demand_rps=demand[route.route]) for route in tick.snapshot.routes)
+    return Snapshot(tick.snapshot.commit, tuple(routes))
 
 
 def _totals(tick: Tick) -> Totals:
@@ -241,7 +251,7 @@ def _loads(tick: Tick) -> dict[str, tuple[float, float]]:
     assert tick.decision is not None  # noqa: S101 - as above
     load: dict[str, float] = {}
     work = {row.route: row.work for row in tick.decision.layout.rows}
-    for route in tick.snapshot.routes:
+    for route in _at_its_demand(tick).routes:
         for engine_id, (_, rps) in _of(route).items():
             load[engine_id] = load.get(engine_id, 0.0) + rps * work[route.route]
     engines = tick.decision.layout.problem.engines
