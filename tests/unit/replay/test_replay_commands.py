@@ -87,6 +87,19 @@ def test_records_of_a_schema_that_nobody_knows_are_told_and_the_rest_stands(tmp_
     assert "UNKNOWN_SCHEMA" in unreadable[0]["sentence"]
 
 
+def test_snapshots_of_a_schema_that_nobody_knows_are_told_and_not_taken_for_an_empty_range(tmp_path: Path) -> None:
+    changed = recorded_run()
+    for place, log in changed.logs.items():
+        if place[0] == TABLE[SNAPSHOTS].name:
+            changed.logs[place] = [replace(each, value=b"\xc3\x01" + bytes(8) + b"whatever") for each in log]
+    folder = changed.write(tmp_path / "changed")
+    told = verified(folder, NOT_ALL)
+    (found,) = (each for each in told["findings"] if each["found"] == "UNREADABLE")
+    assert "UNKNOWN_SCHEMA" in found["sentence"]
+    asked = ("replay", "run", "--dir", folder, "--policy", "lp", "--out", tmp_path / "o", "--processes", 1)
+    assert "UNKNOWN_SCHEMA" in refused(*asked)
+
+
 def test_confluent_framing_without_a_registry_says_what_is_missing(tmp_path: Path) -> None:
     framed = recorded_run()
     place = next(each for each in framed.logs if each[0] == TABLE[STATE_ENGINE].name)

@@ -69,7 +69,10 @@ class Recorded:
                     settings = self._settings.get(snapshot.commit.epoch)
                     yield RecordedTick(snapshot, previous, decision, settings)
                 previous = snapshot
-            elif isinstance(outcome, Refused) and outcome.epoch is not None:
+            elif isinstance(outcome, Refused) and outcome.epoch is None:
+                self._unreadable += 1
+                self._first_unreadable = self._first_unreadable or f"snapshot {outcome.problems[0]}"
+            elif isinstance(outcome, Refused):
                 self._refused += 1
                 self._first_refused = self._first_refused or f"version {outcome.version}: {outcome.problems[0]}"
 
