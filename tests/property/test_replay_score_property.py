@@ -28,12 +28,10 @@ def shares(parts: list[int]) -> Shares:
 
 
 @given(st.lists(st.floats(0.002, 900.0), min_size=1, max_size=200), st.sampled_from([0.5, 0.95, 0.99]))
-def test_a_quantile_of_the_grid_is_within_one_and_a_half_percent_of_the_exact_one(
-    values: list[float], q: float
-) -> None:
+def test_a_quantile_of_the_grid_is_within_a_cell_of_the_exact_one(values: list[float], q: float) -> None:
     exact = float(np.quantile(np.array(values), q, method="inverted_cdf"))
     found = quantile_s(mass_of(np.array(values), np.ones(len(values))), q)
-    assert found == pytest.approx(exact, rel=0.015)
+    assert found == pytest.approx(exact, rel=0.0222)
 
 
 @given(shares_strategy, shares_strategy, shares_strategy)

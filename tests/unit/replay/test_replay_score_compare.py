@@ -3,12 +3,14 @@
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 
 from headrace.replay.report.document import Origin, document
 from headrace.replay.score.calibration import Agreement, calibrate
 from headrace.replay.score.comparison import Comparison, Word, compare
 from headrace.replay.score.interval import Interval
+from headrace.replay.score.latency_mass import mass_of, quantile_s
 from headrace.replay.score.length_spread import equal_lengths
 from headrace.replay.score.measured import NOTHING_MEASURED, MeasuredFleet, Shown, measured_fleet
 from headrace.replay.score.off_policy import LoggedChoice, OffPolicyEstimate, OffPolicyRefused, off_policy
@@ -167,6 +169,13 @@ def test_slower_profiles_are_slower_and_the_order_of_variants_is_said() -> None:
         assert each.faster_ms < (each.told("mean_ms").value or 0.0) < each.slower_ms
     assert found.order_holds
     assert "the order of the variants stays the same" in verdict(found)[2]
+
+
+def test_quantiles_of_smooth_latencies_are_read_within_the_cell_so_that_one_percent_is_no_step_of_two() -> None:
+    values = np.exp(np.linspace(-3.0, 3.0, 60_001))
+    for factor in (1.0, 1.005, 1.01, 1.015, 1.02):
+        found = quantile_s(mass_of(factor * values, np.ones(len(values))), 0.9)
+        assert found == pytest.approx(np.exp(2.4) * factor, rel=0.001)
 
 
 # --- calibration ----------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Requests by latency: weights on a logarithmic grid, so that quantiles of any mixture are read without its parts.
 
-    cell i holds (LEAST 2^(i/PER_OCTAVE), LEAST 2^((i+1)/PER_OCTAVE)]: 2.2 % wide, so a quantile is at most 1.1 % off
+    cell i holds (LEAST 2^(i/PER_OCTAVE), LEAST 2^((i+1)/PER_OCTAVE)]: 2.2 % wide, so a quantile is at most that far off
+    a quantile is read within its cell as if requests were spread evenly over it, on the logarithmic scale
 
 What is shorter than the grid counts in its first cell, what is longer in its last. Means never come from here.
 """
@@ -47,9 +48,14 @@ def quantile_s(mass: Floats, q: float) -> float | None:
 
 def quantiles_s(masses: Floats, q: float) -> Floats:
     """Give the q-quantile of each row of (N, CELLS), (N,); 0 of an empty row."""
-    total = masses.sum(axis=1)
-    reached = np.cumsum(masses, axis=1) >= (q * total * (1.0 - 1e-12))[:, None]
-    return np.where(total > 0.0, MIDDLES_S[np.argmax(reached, axis=1)], 0.0)
+    total, risen = masses.sum(axis=1), np.cumsum(masses, axis=1)
+    wanted = q * total * (1.0 - 1e-12)
+    cell = np.argmax(risen >= wanted[:, None], axis=1)
+    rows = np.arange(len(masses))
+    inside = masses[rows, cell]
+    missing = wanted - (risen[rows, cell] - inside)
+    part = np.clip(np.divide(missing, inside, out=np.full(len(masses), 0.5), where=inside > 0.0), 0.0, 1.0)
+    return np.where(total > 0.0, LEAST_S * np.exp2((cell + part) / PER_OCTAVE), 0.0)
 
 
 def ecdf(mass: Floats, points: int = 200) -> tuple[tuple[float, float], ...]:
