@@ -84,7 +84,7 @@ def test_table_and_page_lead_with_what_users_met_and_speak_of_no_recorded_policy
     assert heading.startswith("latencies, failed and shed as simulated users met them; below each number its 95 %")
     assert columns.split()[7:11] == ["failed", "%", "shed", "%"]
     page = write_report(whole, tmp_path).read_text()
-    assert page.index("met by simulated users, mean") < page.index("end to end, mean")
+    assert page.index("<th>met, mean") < page.index("<th>end to end, mean")
     seen = page[: page.index('<script type="application/json"')]
     assert "Beside even" in seen
     assert "ecorded" not in seen

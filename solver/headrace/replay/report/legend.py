@@ -18,7 +18,9 @@ class Kind:
 
 MET = Kind("met", "what simulated users waited: network, queues and engine, of every request; no profile is in it")
 SCORED = Kind("scored", "what load profiles say of all traffic under a policy's weights: network, queues and engine")
-ESTIMATED = Kind("estimated", "what single decisions say (SNIPS): network and engine, under the load that was recorded")
+ESTIMATED = Kind(
+    "estimated", "what single decisions say (SNIPS): network and engine, under the load that the first variant made"
+)
 MEASURED = Kind("measured", "what engines told of themselves: without the network, of the first variant alone")
 INSIDE = Kind(
     "scored, engine alone", "the score without the network, over the time that measured is of: those two are compared"

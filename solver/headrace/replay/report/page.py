@@ -4,6 +4,7 @@ A content security policy forbids the page every request, so that what it shows 
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import resources
@@ -58,8 +59,13 @@ def _head(document: Mapping[str, Any]) -> str:
 
 
 def _cautions(document: Mapping[str, Any]) -> str:
-    told = "".join(f"<li>{esc(sentence)}</li>" for sentence in document.get("cautions", ()))  # an older build has none
+    sentences = document.get("cautions", ())  # an older build has none
+    told = "".join(f"<li>{_with_commands(sentence)}</li>" for sentence in sentences)
     return f"<p><b>Before you believe it</b></p><ul>{told}</ul>" if told else ""
+
+
+def _with_commands(sentence: str) -> str:
+    return re.sub("`(.+?)`", r"<code>\1</code>", esc(sentence))
 
 
 def _overview(document: Mapping[str, Any]) -> str:

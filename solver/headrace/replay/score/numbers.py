@@ -116,9 +116,7 @@ def _of_users(statistic: Statistic) -> Read:
 
 
 def _met(name: str, label: str, unit: str, statistic: Statistic) -> Number:
-    return Number(
-        f"met_{name}", f"met by simulated users, {label}", unit, -1, _of_users(statistic), statistic, met=True
-    )
+    return Number(f"met_{name}", f"met, {label}", unit, -1, _of_users(statistic), statistic, met=True)
 
 
 MET: tuple[Number, ...] = (
