@@ -72,7 +72,7 @@ def spill(table: RouteTable, over: Overflow, out: Collection[str], no_room: Coll
     """Give what overflows of engines that are not out; nothing where every engine of the failover is without room."""
     if not over.limits or table.failover is None or all(engine in no_room for engine in table.failover.shares):
         return NO_SPILL
-    moved = {e: over.moved_ppm(e, table.ppm[e]) for e in sorted(over.limits) if e not in out}
+    moved = {e: over.moved_ppm(e, table.ppm.get(e, 0)) for e in sorted(over.limits) if e not in out}
     return Spill(moved, round(sum(moved.values())))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataplane_inputs import CLUSTER, MODEL, NOW_MS, TICK_MS, route_weights, snapshot
+from dataplane_inputs import CLUSTER, MODEL, NOW_MS, TICK_MS, route_weights, snapshot, target
 from headrace.dataplane import watch
 from headrace.dataplane.avoidance import Avoidance, avoidance
 from headrace.dataplane.decision import Decision, DecisionReason
@@ -335,3 +335,14 @@ def test_weights_of_a_route_add_up_while_it_overflows() -> None:
     made = surging(near_and_far())
     answers(made)
     assert sum(made.weights(MODEL).values()) == PPM
+
+
+def test_an_engine_that_is_pinned_to_nothing_gets_nobody_and_the_others_spill_as_ever() -> None:
+    route = near_and_far()
+    barred = replace(target("d", 0), reason=Reason.PINNED)
+    failover = (*route.failover, FallbackTarget("d", None, 0))
+    made = surging(replace(route, targets=(*route.targets, barred), failover=failover))
+    decisions = answers(made)
+    assert made.invalid == 0
+    assert {d.engine_id for d in decisions if d.reason is DecisionReason.SPILLED} == {"b", "c"}
+    assert {d.engine_id for d in decisions} == {"a", "b", "c"}
