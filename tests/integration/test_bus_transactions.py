@@ -1,6 +1,7 @@
 """Sets of records appear together or not at all, and by one writer at a time."""
 
 import time
+from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import KafkaException, Producer
@@ -80,6 +81,30 @@ def test_a_younger_writer_fences_the_older_one_whose_records_are_never_seen(
     assert after.needs_init
     younger.close()
     assert values(broker.kafka, topic) == [b"older", b"younger"]
+
+
+class Interrupted(list[tuple[str, bytes, bytes | None]]):
+    """A set in whose midst another writer takes the pen, and the client hears of it before the next record."""
+
+    other: TransactionalPublisher
+
+    def __iter__(self) -> Iterator[tuple[str, bytes, bytes | None]]:
+        yield self[0]
+        assert self.other.init() == Ready()
+        time.sleep(2.0)
+        yield from self[1:]
+
+
+def test_a_writer_that_is_fenced_between_two_records_of_a_set_is_fenced_and_not_just_broken(
+    broker: Broker, topics: TopicSettings
+) -> None:
+    weights = topic_table(topics)[WEIGHTS].name
+    older = writer(broker.kafka, topics)
+    assert older.init() == Ready()
+    records = Interrupted([(weights, b"a", b"1"), (weights, b"b", b"2")])
+    records.other = writer(broker.kafka, topics)
+    assert isinstance(older.publish_all(records), Fenced)
+    records.other.close()
 
 
 def test_a_fenced_writer_may_take_the_pen_back(broker: Broker, topics: TopicSettings) -> None:

@@ -138,7 +138,8 @@ class TransactionalPublisher:
         if error.code() in _FENCED:
             self.close()
             return Fenced(error.str())
-        if error.txn_requires_abort():
+        if error.txn_requires_abort() or error.code() == KafkaError._FATAL:  # noqa: SLF001 - librdkafka's name
+            # A producer that was fenced says so to no more than its transaction's calls: to the others it is broken.
             return self._abort(error.str())
         self.close()
         return Failed(error.str(), in_doubt=True, needs_init=True)
