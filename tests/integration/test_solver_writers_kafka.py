@@ -46,12 +46,22 @@ def reader(desk: Desk) -> Iterator[EarlyReader]:
 
 @pytest.fixture
 def solvers(desk: Desk, tmp_path: Path) -> Iterator[tuple[Solver, Solver]]:
-    made = (Solver(desk, tmp_path / "one.log"), Solver(desk, tmp_path / "two.log"))
+    yield from pair(desk, tmp_path)
+
+
+def pair(desk: Desk, tmp_path: Path, *settings: str) -> Iterator[tuple[Solver, Solver]]:
+    made = (Solver(desk, tmp_path / "one.log", *settings), Solver(desk, tmp_path / "two.log", *settings))
     yield made
     for solver in made:
         if solver.pid is not None:
             os.kill(solver.pid, signal.SIGCONT)
         solver.stop()
+
+
+@pytest.fixture
+def rivals(desk: Desk, tmp_path: Path) -> Iterator[tuple[Solver, Solver]]:
+    """Two that know nothing of each other, since leader election is off."""
+    yield from pair(desk, tmp_path, ALONE, "solver.period_ms=50")
 
 
 def is_whole(snapshot: Snapshot) -> bool:
@@ -87,54 +97,42 @@ def test_killed_at_any_time_the_next_goes_on_in_a_higher_epoch(desk: Desk, reade
 
 
 def test_without_election_a_second_worker_fences_the_first_which_says_so_and_ends_with_status_1(
-    desk: Desk, reader: EarlyReader, tmp_path: Path
+    reader: EarlyReader, rivals: tuple[Solver, Solver]
 ) -> None:
-    first = Solver(desk, tmp_path / "first.log", ALONE, "solver.period_ms=50")
-    second = Solver(desk, tmp_path / "second.log", ALONE, "solver.period_ms=50")
-    try:
-        first.start()
-        epoch = reader.until(is_whole).commit.epoch
-        second.start()
-        reader.until(lambda s: s.commit.epoch > epoch)
-        first.until_said("fenced: another solver took the pen")
-        deadline = time.monotonic() + 20.0
-        while first.pid is not None and time.monotonic() < deadline:
-            reader.read(0.1)
-        assert first.exit_status == 1
-        assert "solver.leader_election is off" in first.log_tail()
-        reader.read_for(1.0)
-        assert second.pid is not None
-    finally:
-        first.stop()
-        second.stop()
+    first, second = rivals
+    first.start()
+    epoch = reader.until(is_whole).commit.epoch
+    second.start()
+    reader.until(lambda s: s.commit.epoch > epoch)
+    first.until_said("fenced: another solver took the pen")
+    until(lambda: first.pid is None, WAIT_S, first.log_tail)
+    assert first.exit_status == 1
+    assert "solver.leader_election is off" in first.log_tail()
+    reader.read_for(1.0)
+    assert second.pid is not None
+    second.stop()
     assert_one_writer_at_a_time(reader)
 
 
 def test_without_election_one_that_wakes_from_a_long_sleep_ends_and_leaves_the_pen_to_the_one_that_writes(
-    desk: Desk, reader: EarlyReader, tmp_path: Path
+    reader: EarlyReader, rivals: tuple[Solver, Solver]
 ) -> None:
-    first = Solver(desk, tmp_path / "first.log", ALONE, "solver.period_ms=50")
-    second = Solver(desk, tmp_path / "second.log", ALONE, "solver.period_ms=50")
-    try:
-        first.start()
-        epoch = reader.until(is_whole).commit.epoch
-        assert first.pid is not None
-        os.kill(first.pid, signal.SIGSTOP)
-        second.start()
-        taken = reader.until(lambda s: s.commit.epoch > epoch).commit.epoch
-        os.kill(first.pid, signal.SIGCONT)
-        first.until_said("fenced: another solver took the pen")
-        until(lambda: first.pid is None, WAIT_S, first.log_tail)
-        assert first.exit_status == 1
-        written = len(reader.snapshots)
-        reader.until(lambda _: len(reader.snapshots) > written + 5)
-        assert reader.snapshots[-1].commit.epoch == taken
-        assert second.pid is not None
-    finally:
-        if first.pid is not None:
-            os.kill(first.pid, signal.SIGCONT)
-        first.stop()
-        second.stop()
+    first, second = rivals
+    first.start()
+    epoch = reader.until(is_whole).commit.epoch
+    assert first.pid is not None
+    os.kill(first.pid, signal.SIGSTOP)
+    second.start()
+    taken = reader.until(lambda s: s.commit.epoch > epoch).commit.epoch
+    os.kill(first.pid, signal.SIGCONT)
+    first.until_said("fenced: another solver took the pen")
+    until(lambda: first.pid is None, WAIT_S, first.log_tail)
+    assert first.exit_status == 1
+    written = len(reader.snapshots)
+    reader.until(lambda _: len(reader.snapshots) > written + 5)
+    assert reader.snapshots[-1].commit.epoch == taken
+    assert second.pid is not None
+    second.stop()
     assert_one_writer_at_a_time(reader)
 
 

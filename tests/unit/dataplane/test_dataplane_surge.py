@@ -17,7 +17,7 @@ from headrace.dataplane.detour import LeftOut, detour
 from headrace.dataplane.failover import Failover, Floats
 from headrace.dataplane.guards.surge import Surge
 from headrace.dataplane.other_way import OtherWay
-from headrace.dataplane.overflow import Overflow
+from headrace.dataplane.overflow import Overflow, spilled
 from headrace.dataplane.route_table import RouteTable, build_table
 from headrace.dataplane.router import Router
 from headrace.dataplane.settings import DataPlaneSettings, GuardSettings
@@ -331,10 +331,12 @@ def test_retries_are_no_arrivals() -> None:
     assert made.surge(MODEL) == 1.0
 
 
-def test_weights_of_a_route_add_up_while_it_overflows() -> None:
-    made = surging(near_and_far())
-    answers(made)
-    assert sum(made.weights(MODEL).values()) == PPM
+def test_crowds_are_judged_by_what_each_engine_gets_while_a_route_overflows() -> None:
+    half = Overflow({"a": 1 << 31})
+    ppm, shares = {"a": 900_000, "b": 100_000}, {"a": 100_000, "b": 300_000, "c": 600_000}
+    assert spilled(half, ppm, shares, ()) == {"a": 450_000, "b": 250_000, "c": 300_000}
+    assert spilled(half, ppm, shares, ("c",)) == {"a": 450_000, "b": 550_000}
+    assert spilled(half, ppm, shares, ("b", "c")) == ppm
 
 
 def test_an_engine_that_is_pinned_to_nothing_gets_nobody_and_the_others_spill_as_ever() -> None:

@@ -122,8 +122,7 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs, stretch: Sequence[Part
     first = np.flatnonzero(begins)
     link_hub, link_pool = _links(hub, pool_of, (hub_count, len(pools)))
     way_pair, way_row, way_hub = pair[first], row[first], hub[first]
-    kept = np.flatnonzero(layout.pair_previous[pair] > 0.0)
-    kept = kept[costs.move[pair[kept]] > 0.0]
+    kept = _kept(layout, costs, pair)
     keep_pair, keep_row = pair[kept].astype(np.int64), row[kept]
     del pair, row, hub, pool_of, begins, first, kept
     groups: Ints = np.flatnonzero(pool_at[layout.group_pool] != OUT)
@@ -170,6 +169,12 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs, stretch: Sequence[Part
         sizes=(h, len(pools), len(way_row), len(keep_pair), len(link_hub), len(chords.slope)),
         apart=np.concatenate((batch_of_row, _spread(way_hub, batch_of_row[way_row], h), batch_of_pool)),
     )
+
+
+def _kept(layout: Layout, costs: Costs, pair: Numbers) -> Ints:
+    """Give which of these pairs had traffic that it costs something to move."""
+    had = np.flatnonzero(layout.pair_previous[pair] > 0.0)
+    return had[costs.move[pair[had]] > 0.0]
 
 
 def _numbered(members: Sequence[Ints], parts: Sequence[Part]) -> tuple[Ints, Ints]:
