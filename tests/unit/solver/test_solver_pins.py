@@ -182,3 +182,12 @@ def test_no_replica_is_said_to_serve_what_a_pin_refuses() -> None:
     # A pin of another part of the fleet has nothing to do with it.
     apart = tick(pinned(short, ("c2", "e2", 0.0, 0.5)))
     assert explain(apart, "c1", "e1").replica_worth_rps == pytest.approx(5.0)
+
+
+def test_a_route_that_is_shed_whole_for_its_tier_has_no_weight_where_a_pin_allows_none() -> None:
+    rows = [row("c1", 20.0), row("c2", 4.0, tier=1)]
+    near_e1 = {("c1", "s1"): 1.0, ("c1", "s2"): 1.0, ("c2", "s1"): 1.0, ("c2", "s2"): 50.0}
+    made = problem(rows, [engine("e1"), engine("e2", "s2")], near_e1)
+    found = tick(pinned(made, ("c2", "e1", 0.0, 0.0)))
+    assert route(found, "c2").shed_ratio == 1.0
+    assert shares(found, "c2") == {"e1": 0, "e2": PPM}

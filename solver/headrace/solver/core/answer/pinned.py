@@ -15,6 +15,8 @@ from headrace.solver.core.program.layout import Floats, Layout
 from headrace.solver.core.program.pins import ROOM, Pins, pairs_at_most, pins_of
 from headrace.solver.core.program.plan import Plan, split_by_capacity
 
+NONE_SERVED = 1e-9
+"""Share of a route's demand below which what is served is rounding."""
 PIN = "pin"
 """The name of pins among a commit's protections."""
 
@@ -28,8 +30,11 @@ def held_to_pins(layout: Layout, plan: Plan) -> Plan:
     for row in sorted(set(layout.pair_row[pins.pair].tolist())):
         pairs = layout.pairs_of(row)
         asked = float(layout.demand[row])
-        served = asked - float(plan.shed[row]) if asked > 0.0 else 1.0
-        held = _row_held(layout, pins, row, share[pairs] * served)
+        served = asked - float(plan.shed[row])
+        if served <= NONE_SERVED * asked:
+            # Weights of what is not asked for, or all refused, are for whoever comes: they keep to pins as well.
+            asked, served = 0.0, 1.0
+        held = _row_held(layout, pins, row, share[pairs] * served, asked or 1.0)
         if held is None:
             continue
         total = float(held.sum())
@@ -41,9 +46,9 @@ def held_to_pins(layout: Layout, plan: Plan) -> Plan:
     return replace(plan, share=share, flow=flow, shed=shed, kept=kept, load=_load(layout, plan, flow), answer=answer)
 
 
-def _row_held(layout: Layout, pins: Pins, row: int, flow: Floats) -> Floats | None:
-    """Give a row's flow (its pairs,) within its pins; None where it is. A row without demand is given its shares."""
-    first, asked = int(layout.row_start[row]), float(layout.demand[row]) or 1.0
+def _row_held(layout: Layout, pins: Pins, row: int, flow: Floats, asked: float) -> Floats | None:
+    """Give a row's flow (its pairs,) of what is asked for within its pins; None where it is. Shares are of 1."""
+    first = int(layout.row_start[row])
     mine = np.flatnonzero(layout.pair_row[pins.pair] == row)
     at = pins.pair[mine] - first
     least, most = pins.least[mine] * asked, pins.most[mine] * asked
