@@ -3,10 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from doctor_planted import F, Planted, W
-from doctor_system import System
+from doctor_planted import MINUTE_MS, F, Planted, W
+from doctor_system import System, view_of
+from headrace.schemas.overrides import Override, OverrideKind
 from headrace.schemas.signals import EngineSignals, EngineStatus, Health, Metric
 from headrace.schemas.weights import PPM, EngineMemory
+from headrace.solver.core.inputs.assemble import assemble
+from headrace.solver.core.tick import TickStamp, solve_tick
+from headrace.solver.glop import Glop
 
 
 def remember(system: System, *memories: EngineMemory) -> None:
@@ -63,6 +67,22 @@ def _lost_replicas(system: System) -> None:
     _shed(system, 40.0)
 
 
+def _pinned(system: System) -> None:
+    """cluster-a may send each engine three tenths at most: one tenth is refused while all have room."""
+    from_ms, until_ms = system.now_ms - 60 * MINUTE_MS, system.now_ms + 60 * MINUTE_MS
+    system.overrides += [
+        Override(OverrideKind.PIN, name, "ann", "canary", from_ms, until_ms, "cluster-a", 0, 300_000)
+        for name in ("engine-a", "engine-b", "engine-c")
+    ]
+    view = replace(view_of(system), overrides={each.key: each for each in system.overrides})
+    problem, previous = assemble(view, system.setup.solver, system.now_ms), None
+    for number, old in enumerate(system.ticks):
+        commit = old.snapshot.commit
+        stamp = TickStamp(commit.epoch, commit.version, commit.tick_ms)
+        system.ticks[number] = solve_tick(problem, previous, system.setup.solver, Glop(), stamp)
+        previous = system.ticks[number].snapshot
+
+
 LOAD: tuple[Planted, ...] = (
     Planted(
         "an engine that serves a third of what its profile says",
@@ -103,5 +123,13 @@ LOAD: tuple[Planted, ...] = (
         F,
         "engine-c has 1 ready of 4 replicas",
         "headrace what-if --add-replicas engine-c=3",
+    ),
+    Planted(
+        "pins that refuse what engines have room for",
+        _pinned,
+        "capacity",
+        F,
+        "pin of what cluster-a sends engine-c, at most 30 %, leaves it at ",
+        "headrace unpin cluster-a engine-",
     ),
 )

@@ -35,7 +35,7 @@ TABLE: Final = (
     Metric("demand_rps", "gauge", (), "Demand that was planned for"),
     Metric("capacity_rps", "gauge", (), "Effective capacity of all engines"),
     Metric("utilisation", "gauge", (), "Planned load, as a share of effective capacity"),
-    Metric("shed_rps", "gauge", ("tier",), "Demand that is refused for lack of capacity"),
+    Metric("shed_rps", "gauge", ("tier",), "Demand that is refused for lack of capacity, or for a pin"),
     Metric("moved_rps_total", "counter", (), "Traffic that ticks sent elsewhere than before, added up"),
     Metric("gap", "gauge", (), "Certified gap to the best possible cost, as a share of it"),
     Metric("retry_ratio", "gauge", (), "Least retry budget of a route in use, retries per request"),

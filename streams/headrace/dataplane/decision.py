@@ -42,7 +42,7 @@ class DecisionReason(StrEnum):
     """No snapshot has arrived yet; an engine of the configured fallback was taken."""
     # SHED
     SHED = "SHED"
-    """Demand is above capacity; this session is in the share that is shed."""
+    """More is asked for than capacity, or a pin, allows; this session is in the share that is shed."""
     THROTTLED = "THROTTLED"
     """Every engine of the route rejects requests; this session is in the share that does not add to them."""
     # REFUSED

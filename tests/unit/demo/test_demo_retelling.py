@@ -89,3 +89,15 @@ def test_shedding_says_how_much_of_what_and_whose() -> None:
     # Less than two seconds of an end is a flicker.
     assert retelling.offer(at(7.0)) == ()
     assert retelling.offer(at(8.5)) == ("shedding ends",)
+
+
+def test_shedding_for_pins_is_told_by_the_engines_that_have_room_and_not_as_want_of_capacity() -> None:
+    made = at(6.0, shed=0.05)
+    routes = tuple(
+        replace(r, targets=tuple(replace(t, reason=Reason.PINNED) for t in r.targets)) if r.shed_ratio else r
+        for r in made.routes
+    )
+    retelling = Retelling()
+    retelling.offer(at(3.0))
+    said = retelling.offer(Snapshot(made.commit, routes))
+    assert said == ("shedding 5 of 300 RPS, pins hold engines that have room: cluster-b 5 % (engine-b, engine-c)",)

@@ -184,6 +184,59 @@ def test_no_replica_is_said_to_serve_what_a_pin_refuses() -> None:
     assert explain(apart, "c1", "e1").replica_worth_rps == pytest.approx(5.0)
 
 
+def test_a_route_that_sheds_for_a_pin_says_the_pin_and_not_that_demand_is_above_capacity() -> None:
+    found = tick(pinned(twins(16.0), ("c1", "e2", 0.0, 0.1), ("c1", "far", 0.0, 0.1)))
+    # 10 of e1, 1.6 of each other.
+    assert route(found).sentence == (
+        "2.8 of 16.0 RPS (17.5 %) are shed, e2 is held to at most 10 %: pinned by ann until noon: trial; "
+        "far is held to at most 10 %: pinned by ann until noon: trial; "
+        "of the 13.2 served 75.8 % to e1, 12.1 % to e2, 12.1 % to far"
+    )
+    kept = "for pins up to 2.8 RPS of c1|m|default are shed though engines have room"
+    assert f"2.8 RPS shed, of tier 0; {kept}; " in found.snapshot.commit.sentence
+    (shed,) = (clause for clause in explain(found, "c1", "e1").binding if "are shed" in clause)
+    assert shed == (
+        "2.8 RPS of the route are shed: all its engines are full but "
+        "e2 at 16.0 % of 10.0 RPS, held there by its pin, far at 16.0 % of 10.0 RPS, held there by its pin"
+    )
+
+
+def test_where_a_pin_and_capacity_both_bind_the_route_says_how_much_each_is() -> None:
+    said = route(tick(pinned(twins(40.0), ("c1", "far", 0.0, 0.0)))).sentence
+    pin = "far is held to at most 0 %: pinned by ann until noon: trial"
+    assert said.startswith(f"20.0 of 40.0 RPS (50.0 %) are shed, {pin}; the other 10.0 RPS are above capacity; of the")
+
+
+def test_a_pin_to_more_than_an_engine_has_is_not_what_binds() -> None:
+    found = tick(pinned(twins(40.0), ("c1", "far", 0.0, 0.8)))
+    assert route(found).sentence.startswith("10.0 of 40.0 RPS (25.0 %) are shed, demand is above capacity; ")
+    assert "for pins" not in found.snapshot.commit.sentence
+
+
+def test_a_pin_binds_where_its_engine_is_full_of_what_should_be_shed_before() -> None:
+    rows = [row("c1", 4.0), row("c2", 20.0, tier=1)]
+    found = tick(pinned(problem(rows, [engine("e1")]), ("c1", "e1", 0.0, 0.5)))
+    assert route(found).sentence.startswith("2.0 of 4.0 RPS (50.0 %) are shed, e1 is held to at most 50 %: pinned by")
+    assert route(found, "c2").sentence.startswith("12.0 of 20.0 RPS (60.0 %) are shed, demand is above capacity; ")
+
+
+@pytest.mark.parametrize("policy", policy_names())
+@pytest.mark.parametrize("demand", [4.0, 0.0])
+def test_a_route_whose_every_engine_is_pinned_to_nothing_is_refused_for_that_and_has_no_weight(
+    policy: str, demand: float
+) -> None:
+    made = pinned(twins(demand), *(("c1", name, 0.0, 0.0) for name in ("e1", "e2", "far")))
+    found = tick(made, settings=SolverSettings(policy=policy))
+    assert check_snapshot(found.snapshot) == ()
+    assert set(shares(found).values()) == {0}
+    assert route(found).shed_ratio == 1.0
+    assert route(found).sentence == (
+        f"{demand:.1f} RPS asked for, all refused: e1 is held to at most 0 %: pinned by ann until noon: trial; "
+        "e2 is held to at most 0 %: pinned by ann until noon: trial; and 1 more"
+    )
+    assert " full" not in found.snapshot.commit.sentence
+
+
 def test_a_route_that_is_shed_whole_for_its_tier_has_no_weight_where_a_pin_allows_none() -> None:
     rows = [row("c1", 20.0), row("c2", 4.0, tier=1)]
     near_e1 = {("c1", "s1"): 1.0, ("c1", "s2"): 1.0, ("c2", "s1"): 1.0, ("c2", "s2"): 50.0}

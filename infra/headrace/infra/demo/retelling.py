@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from headrace.infra.demo.movement import demand_rps, shed_rps
 from headrace.infra.weights_tail.causes import cause_of, counted_rps, ended_words, out_of_all, protections_of
 from headrace.infra.weights_tail.route_move import move_words, route_move
+from headrace.infra.weights_tail.shed_for import pins_with_room
 from headrace.infra.weights_tail.told import Told
-from headrace.schemas.weights import Excluded, Snapshot
+from headrace.schemas.weights import Excluded, RouteWeights, Snapshot
 
 if TYPE_CHECKING:
     from headrace.schemas.ids import RouteKey
@@ -96,7 +97,13 @@ class Retelling:
         if not self._sheds:
             yield "shedding ends"
             return
-        parts = ", ".join(
-            f"{route.cluster} {100 * route.shed_ratio:.0f} %" for route in snapshot.routes if route.shed_ratio > 0.0
-        )
-        yield f"shedding {shed:.0f} of {demand_rps(snapshot):.0f} RPS, demand is above capacity: {parts}"
+        shedding = [route for route in snapshot.routes if route.shed_ratio > 0.0]
+        above = [_shed_share(route) for route in shedding if not pins_with_room(route)]
+        held = [f"{_shed_share(r)} ({', '.join(pins_with_room(r))})" for r in shedding if pins_with_room(r)]
+        why = [f"demand is above capacity: {', '.join(above)}"] if above else []
+        why += [f"pins hold engines that have room: {', '.join(held)}"] if held else []
+        yield f"shedding {shed:.0f} of {demand_rps(snapshot):.0f} RPS, {'; '.join(why)}"
+
+
+def _shed_share(route: RouteWeights) -> str:
+    return f"{route.cluster} {100 * route.shed_ratio:.0f} %"

@@ -18,7 +18,7 @@ OF_REASON: Final[Mapping[Reason, str]] = {
     Reason.FALLBACK_STALE: "The weights were past their time to live; {engine} is of the snapshot's static fallback.",
     Reason.STALE_WEIGHTS: "The weights were past their time to live and name no fallback; by them it is {engine}.",
     Reason.FALLBACK_CONFIGURED: "No weights had arrived yet; {engine} is of the gateway's configured fallback.",
-    Reason.SHED: "Demand was above capacity, and the session is in the share that is shed.",
+    Reason.SHED: "More was asked for than capacity, or a pin, allowed; the session is in the share that is shed.",
     Reason.THROTTLED: "Every engine of the route rejected requests; the session is in the share that was held back.",
     Reason.NO_SNAPSHOT: "No weights had arrived yet, and no fallback is configured for the model.",
     Reason.UNKNOWN_ROUTE: "The weights have no route for this model and class at this cluster.",

@@ -28,6 +28,7 @@ from headrace.solver.core.answer.held import held_routes
 from headrace.solver.core.answer.pinned import held_to_pins, pins_told
 from headrace.solver.core.answer.records import solve_record
 from headrace.solver.core.answer.routes import RouteWriter
+from headrace.solver.core.answer.shed_by_pins import kept_words, shed_by_pins
 from headrace.solver.core.effective import BEFORE
 from headrace.solver.core.linear import Failed, LinearSolver
 from headrace.solver.core.policies import policy_named
@@ -183,7 +184,7 @@ def solve_tick(
     moved_rps = dot(moved_share(layout, writer.weights), layout.requests(layout.demand))
     remembered = worth_remembering(with_score_errors(guarded, layout, plan))
     protections = (*guarded.protections, *pins_told(layout))
-    told = _Told(plan.status, _said(plan, moved_rps, problem), remembered, protections)
+    told = _Told(plan.status, _said(layout, plan, moved_rps, problem), remembered, protections)
     draft = _Draft(problem, settings, stamp, told, routes)
     closed = _close(draft, previous, layout.previous, layout.row_key)
     snapshot = closed.snapshot
@@ -223,10 +224,12 @@ def policy_hash(settings: SolverSettings) -> str:
     return xxhash.xxh3_64_hexdigest(repr((rules, classes)).encode())
 
 
-def _said(plan: Plan, moved_rps: float, problem: Problem) -> str:
+def _said(layout: Layout, plan: Plan, moved_rps: float, problem: Problem) -> str:
+    kept = kept_words(layout, plan, shed_by_pins(layout, plan))
     unknown = sum(bool(engine.latency_sentence) for engine in problem.engines)
     told = f"; latency unknown of {unknown} of {len(problem.engines)} engines" if unknown else ""
-    return f"{plan.sentence}; {moved_rps:.1f} RPS moved{told}"
+    said = f"{plan.sentence}; {kept}" if kept else plan.sentence
+    return f"{said}; {moved_rps:.1f} RPS moved{told}"
 
 
 def _descend(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan:

@@ -1,4 +1,4 @@
-"""Why the fleet no longer serves what is asked for: what has grown, what has fallen, and by how many RPS each.
+"""Why the fleet no longer serves what is asked for: what has grown, fallen or is pinned, and by how many RPS each.
 
 Before is while nothing was refused, of the last ten minutes: the middle of those ticks, since both a start and a growth
 that takes a while have a beginning.
@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
+from headrace.infra.doctor.core.checks.overrides import named, take_back
 from headrace.infra.doctor.core.mending import explain
 from headrace.infra.doctor.core.overload import short_engines, stated_rps
 from headrace.infra.doctor.core.picture import Picture
+from headrace.infra.weights_tail.shed_for import pins_with_room
 from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.ids import RouteKey
+from headrace.schemas.overrides import OverrideKind
 from headrace.schemas.signals import EngineSignals
 from headrace.solver.core.inputs.assemble import assemble
 
@@ -38,7 +41,7 @@ def refuses(tick: SolveRecord) -> bool:
 
 def causes(picture: Picture, now_ms: int) -> list[Cause]:
     """Give what explains that requests are refused, the most of it first; empty where nothing known has changed."""
-    found = [*_fallen(picture), *_fewer(picture), *_out(picture, now_ms), *_grown(picture)]
+    found = [*_fallen(picture), *_fewer(picture), *_out(picture, now_ms), *_grown(picture), *_pinned(picture, now_ms)]
     return sorted(found, key=lambda cause: -cause.rps)
 
 
@@ -100,6 +103,25 @@ def _out(picture: Picture, now_ms: int) -> Iterator[Cause]:
                 f"{engine.engine_id} is out, {engine.exclusion.reason}",
                 (explain(picture, engine.engine_id),),
             )
+
+
+def _pinned(picture: Picture, now_ms: int) -> Iterator[Cause]:
+    """Give the pins that keep a cluster, which is refused some, from an engine with room, by what that has room for."""
+    for _, pin in sorted(picture.view.overrides.items()) if picture.view is not None else ():
+        if pin.kind is not OverrideKind.PIN or not pin.holds(now_ms):
+            continue
+        held = [
+            (route.shed_ratio * route.demand_rps, target.utilisation or 0.0)
+            for route in picture.routes.values()
+            if route.cluster == pin.cluster and pin.target in pins_with_room(route)
+            for target in route.targets
+            if target.engine_id == pin.target
+        ]
+        if held:
+            load = max(used for _, used in held)
+            room_rps = (1.0 - load) * stated_rps(picture, pin.target)
+            sentence = f"{named(pin)}, {pin.share_words}, leaves it at {100 * load:.0f} % load, {pin.words}"
+            yield Cause(min(sum(rps for rps, _ in held), room_rps), sentence, (take_back(pin),))
 
 
 def _grown(picture: Picture) -> Iterator[Cause]:

@@ -119,7 +119,7 @@ def refusal_of(decision: Decision) -> Refusal:
     """Turn the router's refusal into an answer."""
     code = decision.reason.value.lower()
     if decision.outcome is Outcome.SHED:
-        message = "Demand is above capacity; this session waits its turn."
+        message = "More is asked for than may be served; this session waits its turn."
         return Refusal(429, LIMITED, code, message, retry_after_s=decision.retry_after_s)
     if decision.reason is DecisionReason.UNKNOWN_ROUTE:
         message = "The model does not exist here, or not for this class of requests."

@@ -103,20 +103,30 @@ def sentence_of(
 
 
 def route_sentence(
-    demand_rps: float, weights: list[tuple[str, int]], shed_ratio: float, marginal_ms: float | None
+    demand_rps: float, weights: list[tuple[str, int]], shed_ratio: float, marginal_ms: float | None, held: str = ""
 ) -> str:
-    """Say in one sentence what a route does; `weights` are (engine, ppm) of what is served."""
+    """Say in one sentence what a route does.
+
+    Args:
+        demand_rps: what it asks for.
+        weights: (engine, ppm) of what is served.
+        shed_ratio: the share that is refused.
+        marginal_ms: price of one request more; None where the policy knows no prices.
+        held: the pins for which it sheds, in words; empty where that is for want of capacity.
+    """
     if not weights:
-        return f"{demand_rps:.1f} RPS asked for, all refused: no engine may serve it, see the excluded ones"
+        why = held or "no engine may serve it, see the excluded ones"
+        return f"{demand_rps:.1f} RPS asked for, all refused: {why}"
     largest = sorted(weights, key=lambda w: (-w[1], w[0]))
     parts = [f"{ppm / 10_000:.1f} % to {engine}" for engine, ppm in largest[:3]]
     if len(largest) > 3:
         parts.append(f"the rest to {len(largest) - 3} more")
     if shed_ratio > 0.0:
         shed = f"{shed_ratio * demand_rps:.1f} of {demand_rps:.1f} RPS ({shed_ratio * 100:.1f} %) are shed"
-        return (
-            f"{shed}, demand is above capacity; of the {(1.0 - shed_ratio) * demand_rps:.1f} served {', '.join(parts)}"
-        )
+        why = held or "demand is above capacity"
+        if shed_ratio >= 1.0:
+            return f"{shed}, {why}"
+        return f"{shed}, {why}; of the {(1.0 - shed_ratio) * demand_rps:.1f} served {', '.join(parts)}"
     text = f"{demand_rps:.1f} RPS: {', '.join(parts)}"
     if marginal_ms is None:
         return text

@@ -13,6 +13,7 @@ from headrace.solver.core.answer.headroom import headrooms
 from headrace.solver.core.answer.reasons import route_sentence
 from headrace.solver.core.answer.refusals import Refusals
 from headrace.solver.core.answer.retry import retry_ratios
+from headrace.solver.core.answer.shed_by_pins import held_words, shed_by_pins
 from headrace.solver.core.answer.targets import Listed, TargetWriter
 from headrace.solver.core.answer.unchanged import TOGETHER, New, changed_rows
 from headrace.solver.core.program.layout import Entries, Floats, Ints, Layout
@@ -38,6 +39,7 @@ class RouteWriter:
         self._fallbacks = Fallbacks(layout)
         self._failovers = Failovers(layout, plan, self._fallbacks.shared, settings.failover_spare)
         self._targets = TargetWriter(layout, plan)
+        self._binding = shed_by_pins(layout, plan)
         self.weights: Entries = weigh(layout, plan)
         start = np.searchsorted(self.weights.row, np.arange(len(layout.rows) + 1))
         self._start: list[int] = start.tolist()
@@ -77,7 +79,8 @@ class RouteWriter:
             asked, shed = self._layout.rows[row], self._shed[row]
             marginal = prices[row] * asked.work if prices is not None and own.stop > own.start else None
             named = list(zip(self._ids[own], self._ppm[own], strict=True))
-            said = route_sentence(asked.demand_rps, named, shed, marginal)
+            held = held_words(self._binding.get(row, ()), shed * asked.demand_rps)
+            said = route_sentence(asked.demand_rps, named, shed, marginal, held)
             yield RouteWeights(
                 cluster=asked.route.cluster,
                 model=asked.route.model,

@@ -16,6 +16,7 @@ from headrace.solver.core.program.bound import lower_bound, true_cost
 from headrace.solver.core.program.curves import curves_of
 from headrace.solver.core.program.layout import Floats, Layout
 from headrace.solver.core.program.optimum import Optimum, optimum
+from headrace.solver.core.program.pins import pairs_at_nothing
 from headrace.solver.core.program.plan import Curves, Plan, Prices, normalised
 from headrace.solver.core.program.pool_split import split_by_slope
 from headrace.solver.core.program.program import Costs, costs_of
@@ -167,7 +168,8 @@ def _stepped(layout: Layout, costs: Costs, flow: Floats, settings: SolverSetting
 def _sentence(layout: Layout, shed: Floats, gap: float) -> str:
     demand, refused = float(layout.requests(layout.demand).sum()), float(layout.requests(shed).sum())
     if 0.0 < demand <= refused * (1.0 + 1e-9):
-        return everything_refused(demand, layout.exclusions, "full" if len(layout.pair_row) else "open to no route")
+        held = "held by pins" if pairs_at_nothing(layout).any() else "full"
+        return everything_refused(demand, layout.exclusions, held if len(layout.pair_row) else "open to no route")
     routed = f"{demand - refused:.1f} of {demand:.1f} RPS routed at least expected latency, certified within {gap:.2%}"
     if refused > 1e-6:
         tiers = sorted({layout.rows[i].tier for i in np.flatnonzero(shed > 1e-6)}, reverse=True)

@@ -108,6 +108,14 @@ def pairs_at_most(layout: Layout, plan: Plan) -> npt.NDArray[np.bool_]:
     return full
 
 
+def pairs_at_nothing(layout: Layout) -> npt.NDArray[np.bool_]:
+    """Say of each pair whether its pin allows it nothing, whatever is asked for, (P,)."""
+    closed = np.zeros(len(layout.pair_row), dtype=np.bool_)
+    pins = pins_of(layout)
+    closed[pins.pair] = pins.most <= ROOM
+    return closed
+
+
 def rows_off_pins(layout: Layout, flow: Floats) -> npt.NDArray[np.bool_]:
     """Say of each row whether a flow (P,) RPS is outside its pins by more than rounding, (R,)."""
     off = np.zeros(len(layout.rows), dtype=np.bool_)

@@ -17,7 +17,7 @@ import numpy as np
 
 from headrace.solver.core.program.layout import Floats, Layout
 from headrace.solver.core.program.parts import Part, parts_of
-from headrace.solver.core.program.pins import ROOM, pins_of
+from headrace.solver.core.program.pins import ROOM, pairs_at_most, pins_of
 from headrace.solver.core.program.plan import Curves, Plan
 from headrace.solver.core.program.predictions import FULL
 from headrace.solver.core.why.explanation import Alternative, PriceTerms
@@ -113,6 +113,7 @@ def binding_constraints(layout: Layout, plan: Plan, row: int) -> tuple[str, ...]
     said: list[str] = []
     roomy: list[str] = []
     warm, unit = layout.pair_warm, "RPS" if plain(layout) else "RPS of work 1"
+    at_most = pairs_at_most(layout, plan)
     for pair in range(int(layout.row_start[row]), int(layout.row_start[row + 1])):
         g = int(layout.pair_pool[pair])
         members = np.flatnonzero(layout.group_pool == g)
@@ -122,7 +123,8 @@ def binding_constraints(layout: Layout, plan: Plan, row: int) -> tuple[str, ...]
             others = "" if plan.flow[pair] > SOME_RPS else " without this route"
             said.append(f"{names} is full at {capacity:.1f} {unit}{others}")
         else:
-            roomy.append(f"{names} at {100 * load / capacity:.1f} % of {capacity:.1f} {unit}")
+            held = ", held there by its pin" if at_most[pair] else ""
+            roomy.append(f"{names} at {100 * load / capacity:.1f} % of {capacity:.1f} {unit}{held}")
         kept = float(warm[pair])
         if plan.prices is not None and kept > SOME_RPS and abs(float(plan.flow[pair]) - kept) <= 1e-6 * kept:
             said.append(f"what was at {layout.pools[g].site} stays there, warm")
