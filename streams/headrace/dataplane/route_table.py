@@ -16,7 +16,7 @@ from headrace.dataplane.failover import Failover, Floats
 from headrace.dataplane.rendezvous import Candidates
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.slot_table import Ints, slot_table
-from headrace.schemas.weights import PPM, FallbackTarget, RouteWeights, Target
+from headrace.schemas.weights import PPM, FallbackTarget, Reason, RouteWeights, Target
 
 SHED_BITS: Final = 32
 """A session is shed where the highest 32 bits of its hash are below shed_ratio x 2^32: the set grows with the ratio."""
@@ -189,7 +189,10 @@ def _failover(
     shares = {engine: t.weight_ppm for engine, t in taken.items()}
     brought = {e: _routed(weights, t, DecisionReason.FAILOVER) for e, t in taken.items()}
     decisions = {**brought, **routed}
-    return Failover([decisions[e] for e in sorted(decisions)], ppm, shares, size)
+    # A pinned engine to which the failover gives nothing has all that its pin allows: it does not race for more.
+    full = {t.engine_id for t in weights.targets if t.reason is Reason.PINNED and t.engine_id not in shares}
+    own = {e: weight for e, weight in ppm.items() if e not in full}
+    return Failover([decisions[e] for e in sorted(decisions)], own, shares, size)
 
 
 def _routed(weights: RouteWeights, t: Target | FallbackTarget, reason: DecisionReason) -> Decision:

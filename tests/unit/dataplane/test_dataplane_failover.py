@@ -10,7 +10,7 @@ from headrace.dataplane.failover import Failover
 from headrace.dataplane.router import Router
 from headrace.dataplane.settings import DataPlaneSettings
 from headrace.dataplane.slot_table import slot_table
-from headrace.schemas.weights import PPM, FallbackTarget, RouteWeights
+from headrace.schemas.weights import PPM, FallbackTarget, Reason, RouteWeights
 
 SESSIONS = 4_000
 SHARES = {"a": 550_000, "b": 100_000, "c": 350_000}
@@ -158,3 +158,20 @@ def test_the_propensity_counts_what_goes_to_an_engine_that_has_no_share() -> Non
     for engine in ("a", "k"):
         (said,) = {d.propensity for d in decisions if d.engine_id == engine}
         assert said == pytest.approx(picked[engine] / SESSIONS, abs=0.03)
+
+
+def test_a_pinned_engine_gets_nothing_of_a_lost_one_unless_the_failover_says_so() -> None:
+    made = route_weights({"b": 600_000, "c": 300_000, "pinned": 100_000})
+    targets = tuple(replace(t, reason=Reason.PINNED) if t.engine_id == "pinned" else t for t in made.targets)
+
+    def brought(**shares: int) -> float:
+        failover = tuple(FallbackTarget(e, None, w) for e, w in shares.items())
+        found = router(replace(made, targets=targets, failover=failover))
+        before = answers(found)
+        found.set_health("b", up=False)
+        after = answers(found)
+        gone = [now for was, now in zip(before, after, strict=True) if was[0] == "b"]
+        return sum(engine == "pinned" for engine, _ in gone) / SESSIONS
+
+    assert brought(c=PPM) == 0.0
+    assert brought(c=900_000, pinned=100_000) == pytest.approx(0.06, abs=0.02)

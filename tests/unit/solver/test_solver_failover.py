@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from headrace.schemas.weights import PPM, FallbackTarget, Reason, RouteWeights
-from headrace.solver.core.problem import Engine, Exclusion, Problem
+from headrace.solver.core.problem import Engine, Exclusion, Pin, Problem
 from headrace.solver.core.program.displaced import after_failover
 from headrace.solver.core.tick import Tick, TickStamp, solve_tick
 from headrace.solver.glop import Glop
@@ -29,6 +29,15 @@ def asked(demand: float, engines: tuple[Engine, ...] = ENGINES) -> Problem:
     return problem([row("a", demand)], list(engines), LINKS)
 
 
+def pinned(p: Problem, **most: float) -> Problem:
+    """Let a send these engines so much at most."""
+    return replace(p, pins=tuple(Pin("a", name, 0.0, share, "pinned by ann") for name, share in sorted(most.items())))
+
+
+def kept(route: RouteWeights) -> dict[str, float | None]:
+    return {t.engine_id: t.failover_kept for t in route.targets}
+
+
 def only_route(tick: Tick) -> RouteWeights:
     (route,) = tick.snapshot.routes
     return route
@@ -47,12 +56,9 @@ def test_the_failover_is_by_spare_capacity_of_the_nearest_that_have_enough_witho
 
 
 def test_a_target_says_how_many_of_its_sessions_would_find_room() -> None:
-    def kept(demand: float) -> dict[str, float | None]:
-        return {t.engine_id: t.failover_kept for t in only_route(solve(asked(demand, ENGINES[:2]))).targets}
-
-    assert kept(20.0) == {"b": 1.0}
+    assert kept(only_route(solve(asked(20.0, ENGINES[:2])))) == {"b": 1.0}
     # 100 at b, 40 at c: of b's 100 the other 40 of c find room, of c's 40 nobody, b is full.
-    assert kept(140.0) == {"b": 0.4, "c": 0.0}
+    assert kept(only_route(solve(asked(140.0, ENGINES[:2])))) == {"b": 0.4, "c": 0.0}
 
 
 def test_in_a_fleet_without_room_the_failover_is_by_capacity() -> None:
@@ -84,3 +90,53 @@ def test_the_next_tick_leaves_them_there_unless_moving_is_worth_it_and_counts_th
     assert {t.engine_id: t.weight_ppm for t in only_route(cheap).targets} == pytest.approx(
         {"c": PPM * 80 / 90, "far": PPM * 10 / 90}, abs=1
     )
+
+
+def test_an_engine_that_is_pinned_to_nothing_is_no_refuge_and_no_fallback() -> None:
+    route = only_route(solve(pinned(asked(20.0), c=0.0)))
+    assert shares(route.failover) == pytest.approx({"b": PPM * 80 / 180, "far": PPM * 100 / 180}, abs=1)
+    assert shares(route.fallback) == {"b": PPM // 2, "far": PPM // 2}
+    assert kept(route)["b"] == 1.0
+    # Without far there is nobody else: what the next tick would shed is shed at once.
+    alone = only_route(solve(pinned(asked(20.0, ENGINES[:2]), c=0.0)))
+    assert shares(alone.failover) == shares(alone.fallback) == {"b": PPM}
+    assert kept(alone)["b"] == 0.0
+
+
+def test_an_engine_with_a_pin_is_a_refuge_for_what_its_pin_leaves() -> None:
+    # b takes 80 of 90. c has 70 to spare, and may take 36 of 90: 26 more than its 10, pinned to that; far has 100.
+    exact = replace(asked(90.0), pins=(Pin("a", "c", 10 / 90, 0.4, "pinned by ann"),))
+    route = only_route(solve(exact))
+    by_room = {"b": PPM * 20 / 146, "c": PPM * 26 / 146, "far": PPM * 100 / 146}
+    assert shares(route.failover) == pytest.approx(by_room, abs=1)
+    assert kept(route)["b"] == 1.0
+    two = only_route(solve(replace(exact, engines=ENGINES[:2])))
+    assert kept(two)["b"] == pytest.approx(26 / 80, abs=0.001)
+
+
+def test_an_engine_that_has_all_that_its_pin_allows_comes_after_all_others() -> None:
+    route = only_route(solve(pinned(asked(90.0), b=0.5)))
+    assert {t.engine_id: t.weight_ppm for t in route.targets} == {"b": PPM // 2, "c": PPM // 2}
+    # 35 to spare at c, 100 far away; b has 55, and no leave.
+    assert shares(route.failover) == pytest.approx({"c": PPM * 35 / 135, "far": PPM * 100 / 135}, abs=1)
+    # Where pins leave nothing of anybody, who is not shed still goes somewhere.
+    both = only_route(solve(pinned(asked(90.0, ENGINES[:2]), b=0.5, c=0.5)))
+    assert shares(both.failover) == pytest.approx({"b": PPM * 100 / 180, "c": PPM * 80 / 180}, abs=1)
+    assert kept(both) == {"b": 0.0, "c": 0.0}
+
+
+def test_a_fallback_gives_an_engine_no_more_than_its_pin() -> None:
+    route = only_route(solve(pinned(asked(20.0), far=0.1)))
+    assert shares(route.fallback) == pytest.approx({"b": PPM * 0.5, "c": PPM * 0.4, "far": PPM * 0.1}, abs=1)
+    # Where all are pinned to less than the whole together, it is by what they may have.
+    little = only_route(solve(pinned(asked(20.0), b=0.3, c=0.1, far=0.1)))
+    assert shares(little.fallback) == pytest.approx({"b": PPM * 0.6, "c": PPM * 0.2, "far": PPM * 0.2}, abs=1)
+
+
+def test_a_pin_of_one_cluster_says_nothing_of_another() -> None:
+    links = LINKS | {("d", site): ms for (_, site), ms in LINKS.items()}
+    made = problem([row("a", 20.0), row("d", 20.0)], list(ENGINES), links)
+    routes = {r.cluster: r for r in solve(pinned(made, c=0.0)).snapshot.routes}
+    assert "c" not in shares(routes["a"].failover)
+    assert "c" in shares(routes["d"].failover)
+    assert "c" in shares(routes["d"].fallback)

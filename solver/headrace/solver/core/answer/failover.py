@@ -6,6 +6,10 @@
            one of the engines that the route uses is the lost one
     kept   of an engine's sessions those that the others taken have spare capacity for
 
+Of an engine that is pinned to less than all, the spare capacity is at most what the pin leaves, most x demand - flow:
+one that has all that its pin allows has room for nobody, and is given nobody while others are there; one that is pinned
+to nothing is not among the near ones at all.
+
 A data plane knows within a round trip that an engine is dead; the solver hears of it many seconds later. Without this
 its sessions go by the route's other weights, which were made for something else: often to a single engine, which fills
 up while others have room. And where nobody has room, what is too much would be refused whoever it is, after a long
@@ -27,6 +31,7 @@ from headrace.schemas.weights import FallbackTarget
 from headrace.solver.core.answer.apportion import apportion
 from headrace.solver.core.answer.fallback import MAX_TARGETS, Near, SharedTargets
 from headrace.solver.core.program.layout import Entries, Floats, Ints, Layout
+from headrace.solver.core.program.pins import pins_of
 from headrace.solver.core.program.plan import Plan, utilisation
 
 Bools = npt.NDArray[np.bool_]
@@ -79,6 +84,7 @@ class Failovers:
         self._load = np.zeros(len(capacity))
         self._load[usable] = capacity[usable] * utilisation(layout, plan)[layout.engine_group[usable]]
         self._spare: Floats = np.maximum(capacity - self._load, 0.0)
+        self._pinned, self._left = _left_by_pins(layout, plan)
 
     def of(self, rows: Ints, near: Near, used: Entries) -> Failover:
         """Give the failovers of rows (N,) with these engines near, for the weights of all rows."""
@@ -87,17 +93,30 @@ class Failovers:
         there: Bools = np.arange(MAX_TARGETS) < np.diff(near.start)[:, None]
         engine[there], distance[there] = near.engine, near.distance
         spare = np.where(there, self._spare[engine], 0.0) if len(self._spare) else np.zeros(size)
+        left = self._left_to(rows, engine)
+        spare = np.minimum(spare, left)
         wanted_rps = self._enough * self._busiest(rows, used)
         there &= ((wanted_rps >= 0.0) & (self._enough > 0.0))[:, None]
         taken = there & _taken(distance, spare, self._among(rows, engine, used), wanted_rps)
         line, _ = np.nonzero(taken)
         members = engine[taken]
-        weight = np.maximum(self._spare[members], LEAST * self._layout.engine_capacity[members])
-        ppm = apportion(line, weight, members, len(rows))
+        least, free = LEAST * self._layout.engine_capacity[members], np.isinf(left[taken])
+        weight = np.where(free, np.maximum(spare[taken], least), spare[taken])
+        # Where pins leave nothing of anybody, who is not shed still has to go somewhere.
+        nowhere = np.bincount(line, weight, minlength=len(rows)) <= 0.0
+        ppm = apportion(line, np.where(nowhere[line], least, weight), members, len(rows))
         some = ppm > 0
         start = np.searchsorted(line[some], np.arange(len(rows) + 1))
         targets = self._shared.of(start, members[some], ppm[some])
         return Failover(targets, np.where(taken, engine, -1), np.where(taken, spare, 0.0), self._load)
+
+    def _left_to(self, rows: Ints, engine: Ints) -> Floats:
+        """Give what pins leave of engines (N, k) to their rows, RPS; infinity where there is no pin."""
+        if not len(self._pinned):
+            return np.broadcast_to(np.inf, engine.shape)
+        wanted = rows[:, None] * len(self._layout.engines) + engine
+        at = np.minimum(np.searchsorted(self._pinned, wanted), len(self._pinned) - 1)
+        return np.where((self._pinned[at] == wanted) & (engine >= 0), self._left[at], np.inf)
 
     def _busiest(self, rows: Ints, used: Entries) -> Floats:
         """Give the load of the busiest engine that each row uses, RPS; -1 where it uses none."""
@@ -112,6 +131,19 @@ class Failovers:
         wanted = rows[:, None] * size + engine
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         return np.asarray((keys[at] == wanted) & (engine >= 0), dtype=np.bool_) if len(keys) else engine < -1
+
+
+def _left_by_pins(layout: Layout, plan: Plan) -> tuple[Ints, Floats]:
+    """Give (row x engines + engine, what its pin leaves in RPS) of each pin to less than all, rising."""
+    pins = pins_of(layout)
+    some = pins.most < 1.0
+    pair, most = pins.pair[some], pins.most[some]
+    row, pools = layout.pair_row[pair], layout.pair_pool[pair].tolist()
+    # A pinned engine is a pool of its own.
+    engine = np.array([layout.pools[pool].engines[0] for pool in pools], dtype=np.int64)
+    key, left = row * len(layout.engines) + engine, np.maximum(most * layout.demand[row] - plan.flow[pair], 0.0)
+    order = np.argsort(key)
+    return key[order], left[order]
 
 
 def _taken(distance: Floats, spare: Floats, used: Bools, wanted_rps: Floats) -> Bools:

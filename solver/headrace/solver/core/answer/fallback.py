@@ -3,6 +3,9 @@
 For the case that no snapshot has come for longer than its time to live. Load is even by construction, so no engine can
 be overloaded before all are; the network is ignored but for which engines are kept where there are more than
 `MAX_TARGETS`. Nominal capacity (without health factors) is used so that the fallback does not change from tick to tick.
+
+Pins hold here as well: an engine that is pinned to nothing is in none, one that is pinned to at most some share has no
+more of it, as long as another one is there to take the rest.
 """
 
 from collections.abc import Sequence
@@ -17,6 +20,7 @@ from headrace.solver.core.answer.apportion import apportion
 from headrace.solver.core.problem import Engine
 from headrace.solver.core.program.layout import Floats, Ints, Layout
 from headrace.solver.core.program.parts import pairs_of_rows
+from headrace.solver.core.program.pins import pairs_at_nothing, pins_of
 from headrace.solver.core.program.records_before import places
 
 Bools = npt.NDArray[np.bool_]
@@ -52,6 +56,10 @@ class Fallbacks:
         self._sizes: Ints = np.array([min(len(pool.engines), MAX_TARGETS) for pool in layout.pools], dtype=np.int64)
         of_pools = [e for pool in layout.pools for e in pool.engines[:MAX_TARGETS]]
         self._members: Ints = np.array(of_pools, dtype=np.int64)
+        pins = pins_of(layout)
+        self._closed: Bools | None = pairs_at_nothing(layout) if pins else None
+        self._most = np.ones(len(layout.pair_row))
+        self._most[pins.pair] = pins.most
         names = layout.records.names
         of_engines = [names.get((e.engine_id, e.address), -1) for e in layout.engines]
         self._names: Ints = np.array(of_engines, dtype=np.int64)
@@ -59,7 +67,7 @@ class Fallbacks:
     def near(self, rows: Ints) -> Near:
         """Give the nearest `MAX_TARGETS` engines of each of the rows; of one site the lowest ids."""
         layout, sizes, engines = self._layout, self._sizes, max(len(self._layout.engines), 1)
-        line, pair = _near_pairs(layout, sizes, rows)
+        line, pair = _near_pairs(layout, sizes, rows, self._closed)
         pool, ms = layout.pair_pool[pair], layout.pair_network[pair]
         count, first = sizes[pool], (np.cumsum(sizes) - sizes)[pool]
         offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
@@ -68,11 +76,12 @@ class Fallbacks:
         further = np.append(np.True_, (line[1:] != line[:-1]) | (ms[1:] != ms[:-1]))[: len(pair)]
         by_distance = np.argsort(np.repeat(np.cumsum(further), count) * engines + engine, kind="stable")
         line, engine, distance = np.repeat(line, count), engine[by_distance], np.repeat(ms, count)[by_distance]
+        most = np.repeat(self._most[pair], count)[by_distance]
         near = np.arange(len(line)) - np.searchsorted(line, np.arange(len(rows)))[line] < MAX_TARGETS
-        line, engine, distance = line[near], engine[near], distance[near]
+        line, engine, distance, most = line[near], engine[near], distance[near], most[near]
         order = np.argsort(line * engines + engine)
         line, engine = line[order], engine[order]
-        ppm = apportion(line, self._nominal[engine], engine, len(rows))
+        ppm = apportion(line, _at_most(line, self._nominal[engine], most[order]), engine, len(rows))
         return Near(np.searchsorted(line, np.arange(len(rows) + 1)), engine, distance[order], ppm)
 
     def are_still(self, near: Near, rows: Ints) -> Bools:
@@ -128,14 +137,33 @@ class SharedTargets:
         return found
 
 
-def _near_pairs(layout: Layout, sizes: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Give the pairs that can hold any of a row's nearest engines, and which of the rows, by row and distance."""
+def _at_most(line: Ints, weight: Floats, most: Floats) -> Floats:
+    """Give weights (T,) that are of no more than `most` of their line's; what is taken off, the others share."""
+    size = int(line.max(initial=-1)) + 1
+    bounded = most < 1.0
+    if not bounded.any():
+        return weight
+    share = weight / np.maximum(np.bincount(line, weight, minlength=size), np.finfo(np.float64).tiny)[line]
+    held = np.where(bounded, np.minimum(share, most), 0.0)
+    free = np.where(bounded, 0.0, share)
+    left, others = (np.bincount(line, part, minlength=size)[line] for part in (held, free))
+    held += np.divide(free * (1.0 - left), others, out=np.zeros_like(free), where=others > 0.0)
+    return held
+
+
+def _near_pairs(layout: Layout, sizes: Ints, rows: Ints, closed: Bools | None) -> tuple[Ints, Ints]:
+    """Give the pairs that can hold any of a row's nearest engines, and which of the rows, by row and distance.
+
+    `closed` are those that may take nothing, (P,); None for none.
+    """
     count = np.diff(layout.row_start)[rows]
     # One line per row, filled up with what is infinitely far: sorting short lines is far quicker than one long list.
     there = np.arange(int(count.max(initial=0))) < count[:, None]
     pair, distance = np.zeros(there.shape, dtype=np.int64), np.full(there.shape, np.inf)
     pair[there] = pairs_of_rows(layout, rows)
     distance[there] = layout.pair_network[pair[there]]
+    if closed is not None:
+        distance[there] = np.where(closed[pair[there]], np.inf, distance[there])
     order = np.argsort(distance, axis=1, kind="stable")
     distance, pair = np.take_along_axis(distance, order, axis=1), np.take_along_axis(pair, order, axis=1)
     there = np.isfinite(distance)
