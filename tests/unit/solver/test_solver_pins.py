@@ -244,3 +244,16 @@ def test_a_route_that_is_shed_whole_for_its_tier_has_no_weight_where_a_pin_allow
     found = tick(pinned(made, ("c2", "e1", 0.0, 0.0)))
     assert route(found, "c2").shed_ratio == 1.0
     assert shares(found, "c2") == {"e1": 0, "e2": PPM}
+
+
+def test_a_pin_that_is_said_anew_is_written_into_its_route_though_no_weight_changes_for_it() -> None:
+    # Neither bounds the third that the fallback gives each.
+    made = pinned(twins(), ("c1", "far", 0.0, 0.5))
+    before = tick(made)
+    assert route(tick(made, before.snapshot)) is route(before)
+    narrower = replace(made, pins=(Pin("c1", "far", 0.0, 0.4, "pinned by bob until one: less"),))
+    after = route(tick(narrower, before.snapshot))
+    assert {t.engine_id: t.weight_ppm for t in after.targets} == shares(before)
+    assert next(t.sentence for t in after.targets if t.engine_id == "far").endswith(
+        "; pinned by bob until one: less; marginal 150 ms"
+    )

@@ -1,9 +1,9 @@
 """Which routes say the same as before, so that their old records stay as they are.
 
-"The same" is what a gateway acts on: engines, weights, addresses, exclusions, fallback, tier, shed and retry ratios,
-within the bounds below, demand within 5 %, and the time to first token that is promised, by which engines are judged,
-within `PROMISE_STEP`. Other predictions and sentences alone do not make a new record: they would rewrite every route at
-every tick.
+"The same" is what a gateway acts on: engines, weights, addresses, exclusions, fallback, pins, tier, shed and retry
+ratios, within the bounds below, demand within 5 %, and the time to first token that is promised, by which engines are
+judged, within `PROMISE_STEP`. Other predictions and sentences alone do not make a new record: they would rewrite every
+route at every tick.
 
 It is asked of every route in every tick, so it is asked of all of them at once, and of fallbacks some rows at a time.
 """
@@ -80,8 +80,18 @@ def _same_targets(layout: Layout, new: New) -> Bools:
         was, now = dict[int, list[int]](), {row: sorted(engines) for row, engines in new.pinned.items() if engines}
         for row, engine in zip(stood.row[told].tolist(), stood.engine[told].tolist(), strict=True):
             was.setdefault(row, []).append(engine)
-        differ[[row for row in sorted(was.keys() | now.keys()) if was.get(row) != now.get(row)]] = True
+        other = [row for row in sorted(was.keys() | now.keys()) if was.get(row) != now.get(row)]
+        differ[other] = True
+        # A pin that is said anew bounds what a failover may bring its engine, whether or not it bounds the weight.
+        differ[[row for row in sorted(new.pinned) if not differ[row] and _says_other_pins(layout, row, new)]] = True
     return np.asarray(alike & ~differ & layout.records.routes["there"], dtype=np.bool_)
+
+
+def _says_other_pins(layout: Layout, row: int, new: New) -> bool:
+    """Say whether a row's old record, of the same pinned engines, has not the words of their pins."""
+    was = layout.old[row]
+    words = {layout.engines[engine].engine_id: said for engine, said in new.pinned[row].items()}
+    return was is None or any(t.engine_id in words and words[t.engine_id] not in t.sentence for t in was.targets)
 
 
 def _broken_promises(layout: Layout, new: New) -> Bools:
