@@ -5,14 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from headrace.infra.load_tests.unit_doubts import unit_doubts
 from headrace.schemas.plain import to_plain
 from headrace.solver.core.profile.fit_profile import POOR_FIT, FittedProfile, RefusedProfile
 
 ROWS = 11
-LEAST_TTFT_MS = 1.0
-"""One forward pass, and a round trip to the engine."""
-LEAST_TBOT_MS = 0.1
-"""One pass over the weights of a small model: 1 GB at 8 TB/s are 0.125 ms, and nothing else is done by then."""
 HEADER = f"{'profile':32} {'stages':>8} {'capacity':>12} {'measured':>12} {'error':>12} {'left out':>12}  pool"
 
 
@@ -45,20 +42,7 @@ def as_json(outcomes: Sequence[FittedProfile | RefusedProfile]) -> dict[str, Any
 
 def warnings(fit: FittedProfile) -> list[str]:
     """Give what a profile that was not refused should still not be trusted for, a sentence each."""
-    return [*_implausible(fit), *_disagreeing(fit)]
-
-
-def _implausible(fit: FittedProfile) -> list[str]:
-    """Give the times that no GPU has: most likely they are of another unit than their column says."""
-    ttft_ms = min(stage.ttft_s for stage in fit.wall.steady) * 1000
-    # Of one token there is no time between tokens.
-    between = [stage.tbot_s * 1000 for stage in fit.wall.steady if stage.tbot_s > 0.0]
-    times = (("TTFT", ttft_ms, LEAST_TTFT_MS), ("TBOT", min(between, default=LEAST_TBOT_MS), LEAST_TBOT_MS))
-    return [
-        f"the lowest {name} is {value:.3g} ms, and none below {least:g} ms is known of any GPU: are these seconds?"
-        for name, value, least in times
-        if value < least
-    ]
+    return [*unit_doubts(fit.wall), *_disagreeing(fit)]
 
 
 def _disagreeing(fit: FittedProfile) -> list[str]:

@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from headrace.infra.load_tests.cells import SECONDS, Cells
 from headrace.infra.load_tests.column_names import named
 from headrace.infra.load_tests.csv_table import CsvTable
+from headrace.infra.load_tests.unit_doubts import units_apart
 from headrace.schemas.errors import InvalidInputError
 from headrace.solver.core.profile.load_test import LoadStage, LoadTest, ProfileLabels, closed_loop, stage_problems
 
@@ -131,11 +132,11 @@ def _nearest(names: Sequence[str], columns: Sequence[str]) -> str:
 
 def _of_the_whole(cells: Cells, stage: LoadStage) -> list[str]:
     """Say what is wrong with a stage whose cells are sound by themselves, in the file's columns."""
-    e2e = next((f"e2e_{unit}" for unit in SECONDS if cells.has(f"e2e_{unit}")), None)
-    ttft = next((f"ttft_{unit}" for unit in SECONDS if cells.has(f"ttft_{unit}")), None)
+    e2e = next((name for name in ("e2e_ms", "e2e_s", "e2e_mean_ms") if cells.has(name)), None)
+    ttft = next((name for name in ("ttft_ms", "ttft_s", "ttft_mean_ms") if cells.has(name)), None)
     if e2e is not None and ttft is not None and stage.e2e_s < stage.ttft_s:
         whole, first = f"{cells.called(e2e)} is {cells.text(e2e)}", f"{cells.called(ttft)} {cells.text(ttft)}"
-        return [f"{cells.place}: {whole}, below its {first}"]
+        return [f"{cells.place}: {whole}, below its {first}{units_apart(stage)}"]
     computed = "the end-to-end time of all tokens" if e2e is None else cells.called(e2e)
     return [said.replace("e2e_s", computed) for said in stage_problems([stage])]
 
