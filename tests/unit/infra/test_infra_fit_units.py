@@ -83,3 +83,16 @@ def test_a_whole_request_that_is_hundreds_of_times_below_its_first_token_is_refu
 @pytest.mark.parametrize("tpot", [1.0, 0.0])
 def test_times_that_some_engine_has_or_that_none_is_needed_for_are_not_doubted(tmp_path: Path, tpot: float) -> None:
     assert "are these" not in fitted(tmp_path, 1.0, tpot)
+
+
+def test_loads_that_are_in_another_order_than_their_times_are_doubted_in_the_table_and_in_json(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{rps},{rps},200,{ttft},{tpot}\n" for rps, ttft, tpot in ((2, 400, 20), (9, 300, 21), (18, 200, 23))
+    )
+    header = "offered_rps,completed_rps,output_tokens,ttft_ms,tpot_ms"
+    falls = "TTFT falls as load grows, from 400 ms at 2 rps to 200 ms at 18 rps; the nearest curve that rises ever more"
+    table = run(tmp_path, header, rows)
+    assert table.exit_code == 0
+    assert f"\nwarning: load: {falls}, as the fitted one does, is " in table.stdout
+    (said, *_) = json.loads(run(tmp_path, header, rows, "--json").stdout)["fitted"][0]["warnings"]
+    assert said.startswith(falls)

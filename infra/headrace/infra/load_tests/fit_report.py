@@ -7,7 +7,8 @@ import numpy as np
 
 from headrace.infra.load_tests.unit_doubts import unit_doubts
 from headrace.schemas.plain import to_plain
-from headrace.solver.core.profile.fit_profile import POOR_FIT, FittedProfile, RefusedProfile
+from headrace.solver.core.profile.fit_profile import POOR_FIT, FittedProfile, RefusedProfile, steady_points
+from headrace.solver.core.profile.misfit import misfit_words
 
 ROWS = 11
 HEADER = f"{'profile':32} {'stages':>8} {'capacity':>12} {'measured':>12} {'error':>12} {'left out':>12}  pool"
@@ -42,7 +43,7 @@ def as_json(outcomes: Sequence[FittedProfile | RefusedProfile]) -> dict[str, Any
 
 def warnings(fit: FittedProfile) -> list[str]:
     """Give what a profile that was not refused should still not be trusted for, a sentence each."""
-    return [*unit_doubts(fit.wall), *_disagreeing(fit)]
+    return [*unit_doubts(fit.wall), *misfit_words(steady_points(fit.wall), fit.wall.capacity_rps), *_disagreeing(fit)]
 
 
 def _disagreeing(fit: FittedProfile) -> list[str]:

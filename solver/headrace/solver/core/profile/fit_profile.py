@@ -22,6 +22,7 @@ from headrace.schemas.fleet import LatencyProfile
 from headrace.solver.core.profile.averaged import averaged
 from headrace.solver.core.profile.convex_fit import TINY, ConvexFit, Points, fit_convex
 from headrace.solver.core.profile.load_test import LoadStage, LoadTest, ProfileLabels, stage_problems
+from headrace.solver.core.profile.misfit import misfit_words
 from headrace.solver.core.profile.pooled_shape import Shape, filled, shape_losses, shape_of
 from headrace.solver.core.profile.wall import Wall, find_wall
 
@@ -127,6 +128,7 @@ def _fit(curve: _Curve, others: Sequence[Floats]) -> FittedProfile | RefusedProf
     left_out = _left_out(points, capacity_rps, others) if len(points.load) > 2 else NONE
     reasons = _reasons(curve.wall.steady, errors)
     if reasons:
+        reasons = (*reasons, *misfit_words(points, capacity_rps))
         return RefusedProfile(curve.labels, reasons, errors, left_out)
     return FittedProfile(_record(curve, fit, errors, left_out), curve.wall, shape, errors, left_out)
 
