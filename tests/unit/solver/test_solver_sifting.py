@@ -19,7 +19,7 @@ from headrace.solver.core.program.hubs import OUT, hubs_of
 from headrace.solver.core.program.layout import lay_out
 from headrace.solver.core.program.price_guess import guess_prices, prices_before
 from headrace.solver.core.program.program import costs_of
-from headrace.solver.core.program.sifting import by_row_and_cost, sift
+from headrace.solver.core.program.sifting import node_prices, sift, stays_of
 from headrace.solver.core.program.verify import network_problem, reduced_costs
 from headrace.solver.core.tick import Tick, TickStamp, solve_tick
 from headrace.solver.glop import Glop
@@ -182,10 +182,26 @@ def test_guessed_prices_are_near_those_of_the_optimum() -> None:
     assert float(np.median(off / decision.plan.prices.pool[used])) < 0.1
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0.0, 1.5, 1.5, -2.0, 7.0])), max_size=30))
-def test_what_was_there_is_sorted_by_row_then_cost_and_ties_keep_their_order(some: list[tuple[int, float]]) -> None:
-    row, cost = np.array([r for r, _ in some], dtype=np.int64), np.array([c for _, c in some])
-    assert by_row_and_cost(row, cost).tolist() == np.lexsort((cost, row)).tolist()
+@settings(max_examples=60, deadline=None)
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_a_row_costs_what_its_last_request_does_where_what_was_there_before_goes_first(p: Problem, seed: int) -> None:
+    layout = lay_out(p, tick_of(p, SolverSettings(move_price_ms=5.0)).snapshot)
+    curves = curves_of(layout, WHOLE)
+    hubs = hubs_of(layout, curves, costs_of(layout, curves, 5.0))
+    arcs, (ways, keeps, links, _, sheds, shed_keeps, end) = hubs.arcs, hubs.bounds
+    pool = np.random.default_rng(seed).uniform(0.0, 300.0, len(hubs.pools))
+    prices = node_prices(hubs, stays_of(hubs), pool)
+    cost = arcs.cost + np.append(prices, 0.0)[arcs.head]
+    for row in range(len(hubs.rows)):
+        own = np.flatnonzero(arcs.tail == row)
+        best = min(cost[i] for i in own if ways <= i < keeps or sheds <= i < shed_keeps)
+        left = arcs.supply[row]
+        for i in sorted((i for i in own if keeps <= i < links or shed_keeps <= i < end), key=lambda i: cost[i]):
+            left -= arcs.upper[i]
+            if left <= 0.0:
+                best = min(best, cost[i])
+                break
+        assert prices[row] == pytest.approx(best)
 
 
 @settings(max_examples=30, deadline=None)

@@ -31,14 +31,16 @@ class Stage:
 
 FIRST = Stage(30.0, 0.15, 0)
 """Repeated until it is settled: in overload prices are far above what any engine's load explains."""
-LOST = 0.05
-"""With this share of all demand asked of the wrong pools, prices are as good as unknown."""
 SETTLED = 0.02
-"""The same, when those first steps are done."""
-MOST_FIRST = 8
+"""Share of all demand asked of the wrong pools, when those first steps are done."""
+MOST_FIRST = 2
+"""What they leave undone the stages do for less: at this temperature nearly every way counts."""
+NEAREST: tuple[Stage, ...] = (Stage(1.0, 0.01, 2),)
 NEARER: tuple[Stage, ...] = (Stage(2.0, 0.05, 4), Stage(1.0, 0.01, 5))
 FARTHER: tuple[Stage, ...] = (Stage(15.0, 0.15, 1), Stage(8.0, 0.15, 1), Stage(4.0, 0.1, 2), *NEARER)
-"""From where nothing is known; `NEARER` from where prices are nearly right, as the last tick's are."""
+KNOWN, LOST = 0.02, 0.05
+"""With less than the first share of all demand asked of the wrong pools, as in a quiet tick, prices are `NEAREST`; up
+to the second, as where some engines died, `NEARER`; and beyond it as good as unknown."""
 DAMPING = 0.8
 FAR = 12.0
 """Ways dearer than a row's cheapest by this many temperatures carry nothing that counts."""
@@ -89,10 +91,9 @@ def _level(hubs: Hubs) -> float:
 def _ascend(hubs: Hubs, prices: Floats, level: Floats, pause: Callable[[], None]) -> Floats:
     parts = parts_of_network(hubs)
     pause()
-    stages = NEARER
-    last = np.inf
-    if _off(parts, prices, NEARER[0]) > LOST * float(parts.demand.sum()):
-        stages = FARTHER
+    last, off = np.inf, _off(parts, prices, NEARER[0]) / float(parts.demand.sum())
+    stages = NEAREST if off <= KNOWN else NEARER if off <= LOST else FARTHER
+    if stages is FARTHER:
         prices = min((prices, level), key=lambda start: _off(parts, start, FIRST))
         for _ in range(MOST_FIRST):
             prices = _moved_together(parts, prices, FIRST)

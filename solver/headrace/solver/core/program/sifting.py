@@ -19,7 +19,7 @@ from headrace.solver.core.program.hubs import OUT, Arcs, Bools, Hubs
 from headrace.solver.core.program.layout import Floats, Ints, sums
 from headrace.solver.core.program.restricted import Answer, Open, Solve, hub_prices, restricted
 
-CONTESTED = 0.2
+CONTESTED = 0.3
 """Share of the rows that are left open between ways at first: those for which the second best is nearest."""
 NARROWER = 0.25
 """How much closer to the price an arc must be from the second program on, when the prices are those of a program."""
@@ -32,8 +32,8 @@ EXACT = 1e-7
 """A reduced cost this far on the wrong side is rounding, ms."""
 
 
-WIDE, CLOSE = 0.28, 0.1
-"""Chords whose slope is within this share of their pool's price are open: at first, and when prices are a program's."""
+CLOSE = 0.1
+"""Chords whose slope is within this share of their pool's price are open."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,10 +47,11 @@ class Sifted:
 
 def sift(hubs: Hubs, pool_prices: Floats, solve: Solve) -> Sifted | Failed:
     """Solve the whole network, beginning with these prices of its pools."""
-    arcs, prices = hubs.arcs, _node_prices(hubs, pool_prices)
+    arcs, stays = hubs.arcs, stays_of(hubs)
+    prices = node_prices(hubs, stays, pool_prices)
     cost = reduced(arcs, prices)
     window = _window(hubs, prices, cost)
-    open_ = _opened(hubs, prices, cost, window, WIDE)
+    open_ = _opened(hubs, prices, cost, window)
     for round_ in range(1, MAX_ROUNDS + 1):
         answer = restricted(hubs, open_, prices, solve)
         if isinstance(answer, Failed):
@@ -64,7 +65,7 @@ def sift(hubs: Hubs, pool_prices: Floats, solve: Solve) -> Sifted | Failed:
         # Where the first program had to shed, its prices say how narrow it was, and the guess is nearer.
         if round_ > 1 or not _sheds(hubs, answer):
             # From these the next program's simplex has no arc below its price, and little left to do.
-            prices = _node_prices(hubs, answer.prices[hubs.first_pool :])
+            prices = node_prices(hubs, stays, answer.prices[hubs.first_pool :])
     return Failed(f"SIFTING_UNFINISHED after {MAX_ROUNDS} programs")
 
 
@@ -76,36 +77,50 @@ def reduced(arcs: Arcs, prices: Floats) -> Floats:
     return cost
 
 
-def _node_prices(hubs: Hubs, pool: Floats) -> Floats:
-    """Give the prices of all nodes where pools cost this: a hub its cheapest link, a row its last RPS."""
-    ways, keeps, links, _, sheds, shed_keeps, end = hubs.bounds
-    arcs, first, rows = hubs.arcs, hubs.first_pool, len(hubs.rows)
-    prices = np.concatenate((np.zeros(rows), hub_prices(hubs, pool), pool))
-    cheapest = np.minimum.reduceat(arcs.cost[ways:keeps] + prices[arcs.head[ways:keeps]], hubs.way_start[:-1])
-    cheapest = np.minimum(cheapest, arcs.cost[sheds:shed_keeps])
-    # What was there before goes first, the cheapest first; the dearest of it that is needed makes the price.
+@dataclass(frozen=True, slots=True, eq=False)
+class Stays:
+    """Arcs on which something stays where it was, sent or shed: (B,), with the row and the room of each.
+
+    `enough` (R,) are rows that they can hold whole. `many` are those of the B that are not the only one of their row.
+    """
+
+    arcs: Ints
+    row: Ints
+    room: Floats
+    enough: Bools
+    many: Ints
+
+
+def stays_of(hubs: Hubs) -> Stays:
+    """Find them."""
+    _, keeps, links, _, _, shed_keeps, end = hubs.bounds
+    arcs, rows = hubs.arcs, len(hubs.rows)
     bounded = np.concatenate((np.arange(keeps, links), np.arange(shed_keeps, end)))
     row, room = arcs.tail[bounded], arcs.upper[bounded]
-    cost = arcs.cost[bounded] + np.where(arcs.head[bounded] == OUT, 0.0, prices[np.maximum(arcs.head[bounded], first)])
-    order = by_row_and_cost(row, cost)
-    row, cost, room = row[order], cost[order], room[order]
-    before = np.cumsum(room) - room
-    start = np.searchsorted(row, np.arange(rows))
-    needed = before - np.append(before, 0.0)[start][row] < arcs.supply[row]
     enough = sums(row, room, rows) >= arcs.supply[:rows]
+    return Stays(bounded, row, room, enough, np.flatnonzero(np.bincount(row, minlength=rows)[row] > 1))
+
+
+def node_prices(hubs: Hubs, stays: Stays, pool: Floats) -> Floats:
+    """Give the prices of all nodes where pools cost this: a hub its cheapest link, a row its last RPS."""
+    ways, keeps, _, _, sheds, shed_keeps, _ = hubs.bounds
+    arcs, rows = hubs.arcs, len(hubs.rows)
+    prices = np.concatenate((np.zeros(rows), hub_prices(hubs, pool), pool))
+    way = prices.take(arcs.head[ways:keeps])
+    way += arcs.cost[ways:keeps]
+    cheapest = np.minimum(np.minimum.reduceat(way, hubs.way_start[:-1]), arcs.cost[sheds:shed_keeps])
+    # What was there before goes first, the cheapest first; the dearest of it that is needed makes the price.
+    cost = arcs.cost[stays.arcs] + np.append(prices, 0.0)[arcs.head[stays.arcs]]
     dearest = np.full(rows, -np.inf)
-    np.maximum.at(dearest, row[needed], cost[needed])
-    prices[:rows] = np.where(enough, np.minimum(cheapest, dearest), cheapest)
+    dearest[stays.row] = cost
+    many = stays.many[np.lexsort((cost[stays.many], stays.row[stays.many]))]
+    row, room = stays.row[many], stays.room[many]
+    dearest[row] = -np.inf
+    before = np.cumsum(room) - room
+    needed = before - before[np.searchsorted(row, row)] < arcs.supply[row]
+    np.maximum.at(dearest, row[needed], cost[many][needed])
+    prices[:rows] = np.where(stays.enough, np.minimum(cheapest, dearest), cheapest)
     return prices
-
-
-def by_row_and_cost(row: Ints, cost: Floats) -> Ints:
-    """Sort by row, then cost; nearly all come in the order of their rows, and are the only ones there."""
-    order = np.argsort(row, kind="stable")
-    many = np.flatnonzero(np.bincount(row)[row[order]] > 1) if len(row) else order
-    some = order[many]
-    order[many] = some[np.lexsort((cost[some], row[some]))]
-    return order
 
 
 def _window(hubs: Hubs, prices: Floats, cost: Floats) -> float:
@@ -121,14 +136,14 @@ def _window(hubs: Hubs, prices: Floats, cost: Floats) -> float:
     return min(max(contested, scale), 1e3 * scale + float(hubs.way_network.max(initial=0.0)))
 
 
-def _opened(hubs: Hubs, prices: Floats, cost: Floats, window: float, ratio: float) -> Open:
+def _opened(hubs: Hubs, prices: Floats, cost: Floats, window: float) -> Open:
     """Open what is near its price, and fill what is far below it."""
     _, _, links, chords, sheds, _, _ = hubs.bounds
     arcs = hubs.arcs
     open_ = np.abs(cost) <= window
     open_[links:chords] = True
     price = prices[arcs.tail[chords:sheds]]
-    open_[chords:sheds] = np.abs(cost[chords:sheds]) <= ratio * np.abs(price) + 4.0 * window * ratio / CLOSE
+    open_[chords:sheds] = np.abs(cost[chords:sheds]) <= CLOSE * np.abs(price) + 4.0 * window
     return Open(open_, (cost < 0.0) & ~open_ & np.isfinite(arcs.upper))
 
 
@@ -159,13 +174,13 @@ def _next(hubs: Hubs, open_: Open, answer: Answer, cost: Floats, found: tuple[Bo
     row_wrong = np.zeros(len(arcs.supply), dtype=np.bool_)
     row_wrong[arcs.tail[wrong]] = True
     if round_ <= NARROW_ROUNDS and int(row_wrong[:rows].sum()) <= FEW * rows:
-        near = _opened(hubs, answer.prices, cost, NARROWER * window, CLOSE)
+        near = _opened(hubs, answer.prices, cost, NARROWER * window)
         between = (answer.values > 0.0) & (answer.values < arcs.upper)
         wider = near.arcs | between
     else:
         wider = open_.arcs | ((np.abs(cost) <= NARROWER * window) & row_wrong[arcs.tail])
         wrong = wrong & _best(hubs, cost, window)
-        wider[chords:sheds] |= _opened(hubs, answer.prices, cost, NARROWER * window, CLOSE).arcs[chords:sheds]
+        wider[chords:sheds] |= _opened(hubs, answer.prices, cost, NARROWER * window).arcs[chords:sheds]
     wider |= wrong
     wider[chords:sheds] |= answer.stretched[arcs.tail[chords:sheds] - hubs.first_pool]
     at_top = (answer.values >= arcs.upper) & np.isfinite(arcs.upper)
