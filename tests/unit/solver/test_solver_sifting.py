@@ -192,16 +192,16 @@ def test_a_row_costs_what_its_last_request_does_where_what_was_there_before_goes
     pool = np.random.default_rng(seed).uniform(0.0, 300.0, len(hubs.pools))
     prices = node_prices(hubs, stays_of(hubs), pool)
     cost = arcs.cost + np.append(prices, 0.0)[arcs.head]
-    for row in range(len(hubs.rows)):
-        own = np.flatnonzero(arcs.tail == row)
+    for node in range(len(hubs.rows)):
+        own = np.flatnonzero(arcs.tail == node)
         best = min(cost[i] for i in own if ways <= i < keeps or sheds <= i < shed_keeps)
-        left = arcs.supply[row]
+        left = arcs.supply[node]
         for i in sorted((i for i in own if keeps <= i < links or shed_keeps <= i < end), key=lambda i: cost[i]):
             left -= arcs.upper[i]
             if left <= 0.0:
                 best = min(best, cost[i])
                 break
-        assert prices[row] == pytest.approx(best)
+        assert prices[node] == pytest.approx(best)
 
 
 @settings(max_examples=30, deadline=None)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.solver.core.linear import Failed
-from headrace.solver.core.program.hubs import OUT, Arcs, Bools, Hubs
+from headrace.solver.core.program.hubs import Arcs, Bools, Hubs
 from headrace.solver.core.program.layout import Floats, Ints, sums
 from headrace.solver.core.program.restricted import Answer, Open, Solve, hub_prices, restricted
 
