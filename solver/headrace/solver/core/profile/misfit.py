@@ -98,7 +98,7 @@ def _off_rising(seconds: Floats) -> float:
             before, size = runs.pop()
             mean, count = (before * size + mean * count) / (size + count), size + count
         runs.append((mean, count))
-    best = np.exp(np.repeat([mean for mean, _ in runs], [count for _, count in runs]))
+    best: Floats = np.exp(np.repeat([mean for mean, _ in runs], [count for _, count in runs]))
     return float(np.abs(best / seconds - 1.0).mean())
 
 
@@ -111,11 +111,11 @@ def _steepest_fall(load: Floats, seconds: Floats) -> tuple[tuple[float, float], 
 
 def _highest_bulge(load: Floats, seconds: Floats) -> tuple[tuple[float, float], ...]:
     x, y = lower_hull(load, seconds)
-    above = seconds / np.interp(load, x, y)
+    above: Floats = seconds / np.interp(load, x, y)
     highest = int(np.argmax(above))
     if above[highest] <= 1.0 or len(x) < 2:
         return ()
-    end = int(np.searchsorted(x, load[highest], side="right"))
+    end = int(np.count_nonzero(x <= load[highest]))
     left, right = max(min(end, len(x) - 1) - 1, 0), min(end, len(x) - 1)
     return (*_at(load, seconds, highest), *_at(x, y, left, right))
 
