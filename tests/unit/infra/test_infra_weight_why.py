@@ -185,3 +185,20 @@ def test_snapshots_differ_by_their_weights_and_by_nothing_else() -> None:
     again_later = Snapshot(replace(ours.commit, sentence="otherwise said"), ours.routes)
     assert differing(ours, again_later) == ()
     assert differing(ours, Snapshot(ours.commit, ours.routes[1:])) == (str(ours.routes[0].route),)
+
+
+def test_what_is_shed_is_of_the_demand_of_the_tick_though_the_record_that_stands_is_of_an_older_one() -> None:
+    plain = three_regions()
+
+    def times(factor: float) -> Problem:
+        rows = tuple(replace(r, demand_rps=2.0 * factor * r.demand_rps) for r in plain.rows)
+        engines = tuple(replace(e, capacity_rps_per_replica=factor * e.capacity_rps_per_replica) for e in plain.engines)
+        return replace(plain, rows=rows, engines=engines)
+
+    again = solved(times(1.04), solved(times(1.0)).tick.snapshot, version=8)
+    route = next(r for r in again.tick.snapshot.routes if r.cluster == "cluster-b")
+    assert (route.version, route.demand_rps) == (7, 240.0)
+    report = weight_report(again, again.tick.snapshot, ASKED, (), proved=True)
+    assert report.demand_rps == pytest.approx(249.6)
+    assert report.shed_rps == pytest.approx(249.6 * route.shed_ratio)
+    assert f"({report.shed_rps:.1f} of 249.6 RPS are shed)" in report.sentences[0]

@@ -132,7 +132,8 @@ def weight_report(
         replica_worth_ms_rps=found.replica_worth_ms_rps,
         protections=_protections(recorded, route, found.engine_id),
         history=tuple(history),
-        shed_rps=route.demand_rps * route.shed_ratio,
+        # Of what this tick was asked for, as all else here: a record that stands has the demand of an older one.
+        shed_rps=found.demand_rps * route.shed_ratio,
         failed_share=found.failed_share,
         replica_worth_rps=found.replica_worth_rps,
     )
