@@ -13,6 +13,7 @@ from headrace.schemas.weights import Reason
 from headrace.solver.core.inputs.silence import hearing_of
 from headrace.solver.core.inputs.state_view import StateView
 from headrace.solver.core.problem import Problem
+from headrace.solver.core.shed_of import shed_of
 from headrace.solver.core.tick import Tick
 from headrace.solver.settings import SolverSettings
 
@@ -107,9 +108,9 @@ def count_tick(counts: Counts, tick: Tick, took_us: int, publish_us: int) -> Non
     counts.show("snapshot_timestamp_seconds", commit.tick_ms / 1000)
     counts.show("snapshot_routes", len(routes))
     shed: dict[tuple[str, ...], float] = {}
-    for route in routes:
+    for route, rps in shed_of(tick):
         key = (str(route.tier),)
-        shed[key] = shed.get(key, 0.0) + route.shed_ratio * route.demand_rps
+        shed[key] = shed.get(key, 0.0) + rps
     counts.show_all("shed_rps", shed)
     acted = Counter(each.protection for each in commit.protections)
     counts.show_all("protected_engines", {(name,): float(count) for name, count in acted.items()})

@@ -8,6 +8,7 @@ from collections import Counter
 
 from headrace.schemas.decisions import SolveRecord
 from headrace.schemas.weights import PPM, RouteWeights, Snapshot, SnapshotStatus
+from headrace.solver.core.shed_of import shed_of
 from headrace.solver.core.tick import Tick
 
 MOVED_LITTLE = 0.005
@@ -40,7 +41,7 @@ def tick_line(tick: Tick, previous: Snapshot | None, took_us: int) -> str:
     planned = f"{record.demand_rps - record.shed_rps:.0f} RPS planned"
     parts = [head, f"{planned}{_as_work(tick)} of {record.capacity_rps:.0f} RPS capacity"]
     if record.shed_rps > 0.0:
-        parts.append(f"{record.shed_rps:.1f} RPS shed{_whose(tick.snapshot.routes)}")
+        parts.append(f"{record.shed_rps:.1f} RPS shed{_whose(tick)}")
     parts.append(f"moved {record.moved_rps:.1f} RPS{_greatest(tick, previous)}")
     acted = Counter(each.protection for each in commit.protections)
     said = f"; {', '.join(f'{name} {number}' for name, number in sorted(acted.items()))}" if acted else ""
@@ -54,11 +55,11 @@ def _as_work(tick: Tick) -> str:
     return f", as much work as {float(tick.decision.plan.load.sum()):.0f}"
 
 
-def _whose(routes: tuple[RouteWeights, ...]) -> str:
+def _whose(tick: Tick) -> str:
     """Name the classes that are shed, where it is not all of them."""
     shed = Counter[str]()
-    for route in routes:
-        shed[route.request_class] += round(1000 * route.shed_ratio * route.demand_rps)
+    for route, rps in shed_of(tick):
+        shed[route.request_class] += round(1000 * rps)
     named = [f"{name} {mrps / 1000:.1f}" for name, mrps in shed.most_common(3) if mrps]
     return f" ({', '.join(named)})" if len(shed) > 1 and named else ""
 
