@@ -62,6 +62,18 @@ def test_a_tick_that_comes_out_otherwise_when_decided_again_is_not_explained_by_
     assert {each.recorded_because for each in found} == {("why", OTHERWISE)}
 
 
+def test_a_difference_is_of_the_demand_of_its_tick_though_records_that_stand_are_of_an_older_one() -> None:
+    scores = []
+    for e1 in (0.9, 0.2):
+        ticks = [played(float(s), WORLD, {"A": {"e1": e1, "e2": 1.0 - e1}}) for s in range(5)]
+        old = [tuple(replace(r, demand_rps=8.7) for r in tick.snapshot.routes) for tick in ticks]
+        stand = [replace(t, snapshot=replace(t.snapshot, routes=o)) for t, o in zip(ticks, old, strict=True)]
+        scores.append(score_variant(f"{e1}", stand))
+    found = largest_differences(scores[0], scores[1:], {})
+    # Seven tenths of 9 RPS are decided otherwise, at either engine.
+    assert [each.rps for each in found] == pytest.approx([6.3, 6.3])
+
+
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A run of the program, which a P controller takes over in the middle, beside the program all the way."""

@@ -58,6 +58,23 @@ def test_a_refused_request_is_tried_again_within_the_retry_ratio() -> None:
     assert found.sums[Of.SERVED] + found.sums[Of.REFUSED] <= found.sums[Of.OFFERED] + 1e-6
 
 
+def test_what_moves_is_a_share_of_what_the_tick_was_asked_for_though_records_that_stand_are_of_an_older_demand() -> (
+    None
+):
+    both = problem([row("A", 10.0), row("B", 10.0)], [engine("e1"), engine("e2")], 2.0, (LINE,))
+    weights = [{"A": {"e1": e1, "e2": 1.0 - e1}, "B": {"e2": 1.0}} for e1 in (1.0, 0.5)]
+    ticks = [played(float(s), both, weights[s >= 30]) for s in range(60)]
+    ticks = [
+        replace(
+            t,
+            snapshot=replace(t.snapshot, routes=(t.snapshot.routes[0], replace(t.snapshot.routes[1], demand_rps=8.0))),
+        )
+        for t in ticks
+    ]
+    # Half of A is a quarter of all; of 18 RPS it were 28 %.
+    assert moved_percent_a_minute(score(ticks).sums) == pytest.approx(25.0)
+
+
 def test_moving_half_of_the_traffic_once_in_a_minute_is_fifty_percent_a_minute_and_cools_half_of_the_sessions() -> None:
     ticks = standing(two_engines(), {"A": {"e1": 1.0}}, 60)
     ticks[30:] = [played(float(s), two_engines(), {"A": {"e1": 0.5, "e2": 0.5}}) for s in range(30, 60)]

@@ -90,6 +90,8 @@ class _Found:
 def _found(pairs: Sequence[tuple[Witness, Witness]]) -> Iterator[_Found]:
     for was, now in pairs:
         old = {route.key: route for route in was.tick.snapshot.routes}
+        # Not the record's: one that stands has the demand of an older tick, and each variant another's.
+        asked = {row.route: row.demand_rps for row in now.tick.problem.rows}
         for route in now.tick.snapshot.routes:
             other = old.get(route.key)
             if other is None:
@@ -97,7 +99,7 @@ def _found(pairs: Sequence[tuple[Witness, Witness]]) -> Iterator[_Found]:
             before, after = _shares(other), _shares(route)
             for engine in sorted(before.keys() | after.keys()):
                 shares = before.get(engine, 0.0), after.get(engine, 0.0)
-                rps = route.demand_rps * abs(shares[1] - shares[0])
+                rps = asked.get(route.route, 0.0) * abs(shares[1] - shares[0])
                 yield _Found(now.tick.now_ms, str(route.route), engine, shares, rps, (was, now))
 
 

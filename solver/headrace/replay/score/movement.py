@@ -6,9 +6,10 @@
 A route that had no weights, or has none now, moves nothing: its sessions had nowhere to stay.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from headrace.schemas.ids import RouteKey
 from headrace.schemas.weights import PPM, RouteWeights, Snapshot, Target
 
 
@@ -21,17 +22,24 @@ def moved_per_minute(snapshots: Sequence[tuple[float, Snapshot]], from_s: float,
     return 100.0 * total / ((to_s - from_s) / 60.0)
 
 
-def moved_share(before: Snapshot, after: Snapshot) -> float:
-    """Give the share of all traffic, 0..1, that goes elsewhere under `after` than under `before`."""
+def moved_share(before: Snapshot, after: Snapshot, asked: Mapping[RouteKey, float] | None = None) -> float:
+    """Give the share of all traffic, 0..1, that goes elsewhere under `after` than under `before`.
+
+    Args:
+        before: the weights that stood.
+        after: those of the tick.
+        asked: what each route asks for at the tick, RPS; where that is not known, what it did when it was written.
+    """
     if before.routes is after.routes:
         return 0.0
     old = {route.key: route for route in before.routes}
-    demand = sum(route.demand_rps for route in after.routes)
+    asked = {} if asked is None else asked
+    demand = sum(asked.get(route.route, route.demand_rps) for route in after.routes)
     moved = 0.0
     for route in after.routes:
         was = old.get(route.key)
         if was is not None and was is not route:
-            moved += route.demand_rps * route_moved(was, route)
+            moved += asked.get(route.route, route.demand_rps) * route_moved(was, route)
     return moved / demand if demand > 0 else 0.0
 
 

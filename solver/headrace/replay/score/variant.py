@@ -197,7 +197,8 @@ class VariantScorer:
             if was is not None and was is not route:
                 turned += self._reversals.add(was, route)
                 self._warmth.move(was, route)
-        return moved_share(before, after), turned
+        asked = {row.route: row.demand_rps for row in tick.problem.rows}
+        return moved_share(before, after, asked), turned
 
     def _watch(self, placement: Placement, demand: Floats) -> None:
         if self._watched or demand.sum() <= 0.0:
