@@ -139,6 +139,19 @@ def test_a_restart_after_every_message_gives_the_same_bytes_as_none(role: str, d
     assert run_offline(records, SETTINGS, TopicSettings()).encoded == whole
 
 
+@given(pieces=st.lists(st.tuples(st.integers(0, 400), st.integers(1, 20)), min_size=2, max_size=5), data=st.data())
+def test_a_demand_that_leaps_and_falls_back_is_the_same_after_any_restarts(
+    pieces: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    offered = [count for count, length in pieces for _ in range(length)]
+    signals = [Demand("c", "m", "default", "s", 1_000 * i, 1_000 * (i + 1), n, 0, 0) for i, n in enumerate(offered)]
+    records = raw(SIGNALS_DEMAND, signals)
+    whole = in_batches(SIGNALS_DEMAND, records, [], restart=False)
+    cuts = data.draw(st.lists(st.integers(0, len(records))))
+    assert in_batches(SIGNALS_DEMAND, records, cuts, restart=True) == whole
+    assert in_batches(SIGNALS_DEMAND, records, range(len(records)), restart=True) == whole
+
+
 @roles
 @given(data=st.data())
 def test_any_batching_gives_the_same_bytes(role: str, data: st.DataObject) -> None:

@@ -1,4 +1,6 @@
+import math
 from dataclasses import replace
+from struct import pack
 
 import pytest
 
@@ -6,8 +8,9 @@ from headrace.schemas.check_state import check_state
 from headrace.schemas.ids import RouteKey
 from headrace.schemas.signals import Demand
 from headrace.schemas.state import DemandState, Invalid
-from headrace.streams.core.demand import DemandAccumulator, fold_demand
+from headrace.streams.core.demand import DemandAccumulator, arrivals, fold_demand
 from headrace.streams.core.packing import HEAD
+from headrace.streams.core.taken_back import Followed
 from headrace.streams.settings import StreamsSettings
 
 SETTINGS = StreamsSettings()
@@ -100,8 +103,44 @@ def test_a_state_whose_base_has_no_evidence_is_taken_up_as_six_seconds_of_it() -
     packed[HEAD.size] = 1
     del packed[HEAD.size + 19 : HEAD.size + 27]
     resumed = DemandAccumulator.resume(replace(old, panes=bytes(packed)), SETTINGS)
-    assert resumed.base == bare.base._replace(evidence_s=6.0)
+    assert resumed.base == Followed(bare.base.level._replace(evidence_s=6.0))
     assert resumed.state().rate_rps == 90.0
+
+
+LEVELS = {
+    "before any step": [100] * 60,
+    "after a pause": [*[100] * 60, *[80] * 7],
+    "after traffic went on": [*[100] * 60, *[80] * 5, *[127] * 5],
+}
+"""Seconds of which the level is written in one way, in another, and in a third."""
+
+
+@pytest.mark.parametrize("offered", LEVELS.values(), ids=LEVELS)
+def test_a_fold_that_is_taken_up_after_each_second_goes_on_as_if_it_had_not_been(offered: list[int]) -> None:
+    whole, parts = DemandAccumulator(ROUTE, SETTINGS), DemandAccumulator(ROUTE, SETTINGS)
+    for i, count in enumerate(offered):
+        for fold in (whole, parts):
+            fold.apply(demand(1_000 * (i + 1), count), i, 0)
+        parts = DemandAccumulator.resume(parts.state(), SETTINGS)
+        assert (parts.base, parts.state()) == (whole.base, whole.state())
+    assert [rps for *_, rps in arrivals(whole.state())] == offered[-10:]
+
+
+def test_after_a_pause_the_state_tells_the_level_from_before_it() -> None:
+    pause = [demand(1_000 * (i + 1), count) for i, count in enumerate([*[100] * 60, *[80] * 5, 127, 127])]
+    assert folded(*pause[:-2]).smoothed_rps == pytest.approx(80.0)
+    assert folded(*pause).smoothed_rps == pytest.approx((25 * 100 + 2 * 127) / 27)
+
+
+def test_a_level_that_no_fold_has_written_begins_a_new_window() -> None:
+    state = folded(*[demand(1_000 * i, 90) for i in range(1, 6)])
+    kind, rps, evidence = HEAD.size, HEAD.size + 1, HEAD.size + 19
+    for at, written in ((kind, b"\5"), (rps, pack("<d", math.nan)), (evidence, pack("<d", 0.0))):
+        strange = bytearray(state.panes)
+        strange[at : at + len(written)] = written
+        resumed = fold_demand(replace(state, panes=bytes(strange)), demand(6_000, 50), 5, 0, SETTINGS)
+        assert (resumed.rate_rps, resumed.smoothed_rps, resumed.applied_offset) == (50.0, 50.0, 5)
+        assert arrivals(replace(state, panes=bytes(strange))) == ()
 
 
 def test_one_burst_at_a_nearly_idle_route_is_no_step() -> None:

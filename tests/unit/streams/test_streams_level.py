@@ -1,6 +1,6 @@
 import pytest
 
-from headrace.streams.core.level import Level, Pane, begun, moved, restarted
+from headrace.streams.core.level import Bounds, Level, Pane, begun, last_step, moved
 
 MEMORY_S = 30.0
 
@@ -14,7 +14,8 @@ def level_of(seen: list[Pane], window: int = 10, share: float = 0.05, sigmas: fl
     for i, pane in enumerate(seen):
         level = moved(level, pane, MEMORY_S)
         newest = list(reversed(seen[max(0, i + 1 - window) : i + 1]))
-        level = restarted(level, newest, MEMORY_S, share, sigmas)
+        step = last_step(level, newest, Bounds(MEMORY_S, share, sigmas))
+        level = level if step is None else step.after
     return level
 
 

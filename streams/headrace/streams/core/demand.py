@@ -1,7 +1,7 @@
 """Demand -> DemandState: arrivals by pane, spread over a period by time, and their smoothed rate.
 
     rate_rps     = sum of offered over the window / seconds of it that were covered by at least one source
-    smoothed_rps = the mean over complete panes since the last step, over at most tau_demand (`level`)
+    smoothed_rps = the mean over complete panes since the last step, over at most tau_demand (`level`, `taken_back`)
 
 * A count over several panes is spread by time, whole requests, adding up exactly: the share up to an instant t is
   floor(count (t - start) / (end - start)), a pane gets the difference. What lies before the window is left out.
@@ -21,17 +21,14 @@ from headrace.schemas.signals import Demand
 from headrace.schemas.state import DemandState, Invalid
 from headrace.streams.core import packing
 from headrace.streams.core.ledger import Gain, Ledger
-from headrace.streams.core.level import MS, Level, Pane, moved, restarted
+from headrace.streams.core.level import MS, Bounds, Pane
+from headrace.streams.core.level_bytes import pack_level, read_level
 from headrace.streams.core.mapping.reading import DEMANDED, Field, Identity
 from headrace.streams.core.panes import Cover, PaneGrid, covered, covered_ms
+from headrace.streams.core.taken_back import Followed, followed
 from headrace.streams.core.window import Outcome, Progress, Window
 from headrace.streams.settings import StreamsSettings
 
-_BASE = struct.Struct("<BdqH")  # what base there is, its rate, its event time, number of panes
-_EVIDENCE = struct.Struct("<d")  # of a base of that kind, its seconds of evidence
-_NO_BASE, _BARE_BASE, _BASE_WITH_EVIDENCE = 0, 1, 2
-_BARE_EVIDENCE_S = 6.0
-"""Of a base that was smoothed by its age alone, with a time constant of three seconds, as it once was."""
 _PANE = struct.Struct("<qQQQQ")  # index, offered, rejected, retries, source-milliseconds
 
 
@@ -65,8 +62,9 @@ class DemandAccumulator:
     def __init__(self, route: RouteKey, settings: StreamsSettings) -> None:
         self.route = route
         self.settings = settings
+        self.bounds = Bounds(settings.tau_demand_ms / MS, settings.step_share, settings.step_sigmas)
         self.window: Window[DemandPane] = Window(PaneGrid.of(settings), Progress())
-        self.base: Level | None = None
+        self.base: Followed | None = None
         self.ledger: Ledger | None = None
 
     @classmethod
@@ -182,7 +180,7 @@ class DemandAccumulator:
             last_signal_ms=window.watermark_ms,
             signal_timestamp_ms=progress.signal_timestamp_ms,
             rate_rps=_per_second(total.offered, total.covered_ms),
-            smoothed_rps=None if smoothed is None else smoothed.rps,
+            smoothed_rps=None if smoothed is None else smoothed.level.rps,
             peak_1s_rps=max(rates, default=None),
             rejected_rps=_per_second(total.rejected, total.covered_ms),
             retry_rps=_per_second(total.retries, total.covered_ms),
@@ -221,13 +219,9 @@ class DemandAccumulator:
             return None
         return _per_second(pane.offered, pane.covered_ms)
 
-    def _smooth(self, level: Level | None, index: int, pane: DemandPane) -> Level | None:
+    def _smooth(self, before: Followed | None, index: int, pane: DemandPane) -> Followed | None:
         seen = self._seen(index, pane)
-        if seen is None:
-            return level
-        settings, memory_s = self.settings, self.settings.tau_demand_ms / MS
-        level = moved(level, seen, memory_s)
-        return restarted(level, self._newest_first(index), memory_s, settings.step_share, settings.step_sigmas)
+        return before if seen is None else followed(before, seen, self._newest_first(index), self.bounds)
 
     def _newest_first(self, index: int) -> Iterator[Pane]:
         """Give the panes back from one, up to the first that says nothing."""
@@ -244,20 +238,14 @@ class DemandAccumulator:
 
     def _pack(self, panes: list[tuple[int, DemandPane]]) -> bytes:
         window = self.window
-        kind, level = _BASE_WITH_EVIDENCE, self.base
-        if level is None:
-            kind, level = _NO_BASE, Level(0.0, 0.0, 0)
         head = packing.head(window.grid.pane_ms, 0 if window.open_from is None else window.open_from)
-        base = _BASE.pack(kind, level.rps, level.at_ms, len(panes))
-        base += b"" if kind == _NO_BASE else _EVIDENCE.pack(level.evidence_s)
+        base = pack_level(self.base, len(panes))
         return head + base + b"".join(pane.pack(index, index * window.grid.pane_ms) for index, pane in panes)
 
     def _read(self, packed: bytes) -> None:
         window, reader = self.window, packing.Reader(packed)
         window.open_from = packing.read_head(reader, window.grid.pane_ms)
-        kind, rps, at_ms, count = reader.take(_BASE)
-        (evidence_s,) = reader.take(_EVIDENCE) if kind == _BASE_WITH_EVIDENCE else (_BARE_EVIDENCE_S,)
-        self.base = None if kind == _NO_BASE else Level(rps, evidence_s, at_ms)
+        self.base, count = read_level(reader)
         for _ in range(count):
             start = reader.at
             index, offered, rejected, retries, source_ms = reader.take(_PANE)
@@ -290,11 +278,9 @@ def arrivals(state: DemandState) -> tuple[tuple[int, int, float], ...]:
     found = list[tuple[int, int, float]]()
     try:
         version, pane_ms, _ = reader.take(packing.HEAD)
-        kind, _, _, count = reader.take(_BASE)
         if version != packing.VERSION:
             return ()
-        if kind == _BASE_WITH_EVIDENCE:
-            reader.take(_EVIDENCE)
+        _, count = read_level(reader)
         for _ in range(count):
             index, offered, *_ = reader.take(_PANE)
             covered = covered_ms(packing.read_cover(reader, index * pane_ms))

@@ -5,6 +5,8 @@
              > max(share x level, sigmas x sqrt(rate (1 / seconds of the k + 1 / seconds of the level)))
     restart  value = mean of the k panes for which that is furthest from chance, evidence = their seconds
 
+What becomes of a step that is soon taken back is in `taken_back`.
+
 A short memory is quick and noisy, a long one calm and late; with a test for steps it is both quick and calm. A step of
 a third of 100 RPS shows in two seconds, one of a sixth in ten; what is smaller than chance explains is averaged away.
 One pane alone is no step, so that of a burst half counts. A fall is believed later: traffic pauses, and to plan for too
@@ -36,12 +38,27 @@ class Level(NamedTuple):
     at_ms: int
 
 
+class Bounds(NamedTuple):
+    """What a level remembers at most, and what a step is above: a share of it, and deviations of a Poisson count."""
+
+    memory_s: float
+    share: float
+    sigmas: float
+
+
 class Pane(NamedTuple):
     """The rate over some seconds that end at `end_ms`."""
 
     rps: float
     length_s: float
     end_ms: int
+
+
+class Step(NamedTuple):
+    """The level that a step ended, up to the last pane before it, and the one that begins with it."""
+
+    before: Level
+    after: Level
 
 
 def begun(pane: Pane) -> Level:
@@ -65,23 +82,30 @@ def moved(level: Level | None, pane: Pane, memory_s: float) -> Level:
     return Level(level.rps + gain * (pane.rps - level.rps), evidence_s, pane.end_ms)
 
 
-def restarted(level: Level, newest_first: Iterable[Pane], memory_s: float, share: float, sigmas: float) -> Level:
-    """Give the level begun anew at its last step, or the same where there is none.
+def excess(mean: float, seconds: float, level: float, held_s: float, bounds: Bounds) -> float:
+    """Give how far the mean of some seconds is from a level of which `held_s` are known: above 1 it is a step."""
+    noise = math.sqrt(max(mean, level) * (1.0 / seconds + 1.0 / held_s))
+    bound = max(bounds.share * level, bounds.sigmas * noise)
+    return abs(mean - level) / bound if bound > 0.0 else 0.0
+
+
+def last_step(level: Level, newest_first: Iterable[Pane], bounds: Bounds, from_ms: int | None = None) -> Step | None:
+    """Give a level's last step, or None where there is none.
 
     Args:
         level: with all of these panes taken in.
         newest_first: the panes behind it, without a gap.
-        memory_s: as it was moved by.
-        share: of the level, that a step is above.
-        sigmas: deviations of a Poisson count, that a step is above.
+        bounds: its memory as it was moved by.
+        from_ms: panes that end by then are not in the level; None where all are.
     """
-    best, furthest = level, 1.0
+    best, furthest = None, 1.0
     before, evidence_s, total, seconds = level.rps, level.evidence_s, 0.0, 0.0
+    memory_s, share, _ = bounds
     held_s = min(memory_s, evidence_s)
-    for count, (rps, length_s, _) in enumerate(newest_first, start=1):
+    for count, (rps, length_s, end_ms) in enumerate(newest_first, start=1):
         gain = length_s / held_s
         evidence_s -= length_s
-        if evidence_s < length_s or gain >= 1.0:
+        if evidence_s < length_s or gain >= 1.0 or (from_ms is not None and end_ms <= from_ms):
             break
         before = (before - gain * rps) / (1.0 - gain)
         before = max(before, 0.0)
@@ -89,11 +113,12 @@ def restarted(level: Level, newest_first: Iterable[Pane], memory_s: float, share
         seconds += length_s
         recent = total / seconds
         held_s = min(memory_s, evidence_s)
-        rises = recent > before
-        if count < (RISE_PANES if rises else FALL_PANES):
+        if count < (RISE_PANES if recent > before else FALL_PANES):
             continue
-        noise = math.sqrt((recent if rises else before) * (1.0 / seconds + 1.0 / held_s))
-        bound = max(share * before, sigmas * noise)
-        if bound > 0.0 and abs(recent - before) / bound > furthest:
-            best, furthest = Level(recent, seconds, level.at_ms), abs(recent - before) / bound
+        if abs(recent - before) <= share * before:
+            continue  # no step whatever the noise, as most panes: the hot loop reckons no further
+        found = excess(recent, seconds, before, held_s, bounds)
+        if found > furthest:
+            ended = Level(before, evidence_s, end_ms - round(MS * length_s))
+            best, furthest = Step(ended, Level(recent, seconds, level.at_ms)), found
     return best
