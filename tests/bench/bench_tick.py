@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 KNOTS = np.linspace(0.0, 1.0, 11)
 LOAD = 0.7
-REPEATS = 5
+REPEATS = 10
 BAR = 1.5
 COUPLED = 0.3
 """Share of the engines that serve another model too."""

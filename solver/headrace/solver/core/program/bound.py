@@ -75,9 +75,11 @@ def _by_tolls(layout: Layout, costs: Costs, bounds: ColumnBounds, prices: Prices
     row, steps, move = layout.pair_row[some], costs.steps, costs.move[some]
     toll = layout.pair_network[some] + prices.pool[layout.pair_pool[some]] - prices.row[row]
     demand, gain, core = layout.demand[row], steps.gain[some], steps.core[some]
-    most_new = np.minimum(np.minimum(bounds.new_upper[some], demand), gain)
-    total = dot(np.minimum(toll, 0.0), bounds.keep_upper[some] - core)
-    total += dot(np.minimum(toll + move, 0.0), most_new)
+    # Most ways are dearer than their row's price.
+    keep, new = np.flatnonzero(toll < 0.0), np.flatnonzero(toll + move < 0.0)
+    most_new = np.minimum(np.minimum(bounds.new_upper[some][new], demand[new]), gain[new])
+    total = dot(toll[keep], bounds.keep_upper[some][keep] - core[keep])
+    total += dot((toll + move)[new], most_new)
     if steps.any:
         far, price = np.isfinite(gain), steps.price[some]
         total += dot(np.minimum(toll + move + price, 0.0)[far], demand[far])

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace.solver.core.program.layout import Floats, Ints, Layout, sums
-from headrace.solver.core.program.parts import pairs_of_rows
 from headrace.solver.core.program.plan import Prices
 
 if TYPE_CHECKING:
@@ -46,21 +45,17 @@ def read_back(layout: Layout, hubs: "Hubs", sifted: "Sifted") -> Share:
         arcs.tail[links:chords] - hubs.first_hub,
         values[links:chords],
     )
-    pairs, size = pairs_of_rows(layout, hubs.rows), len(layout.pools)
-    wanted = hubs.rows[arcs.tail[way]] * size + hubs.pools[(arcs.head[links:chords] - hubs.first_pool)[pool]]
-    keys = layout.pair_row.take(pairs)
-    keys *= size
-    keys += layout.pair_pool.take(pairs)
-    of_ways = np.searchsorted(keys, wanted)
-    flow = sums(of_ways, amount, len(pairs))
-    flow[np.searchsorted(pairs, hubs.keep_pair)] += values[keeps:links]
+    row, of_pool = hubs.rows[arcs.tail[way]], hubs.pools[(arcs.head[links:chords] - hubs.first_pool)[pool]]
+    moved = np.searchsorted(layout.pair_key, row * len(layout.pools) + of_pool)
+    stayed = np.flatnonzero(values[keeps:links])
+    pairs, at = np.unique(np.concatenate((moved, hubs.keep_pair[stayed])), return_inverse=True)
+    flow = sums(at, np.concatenate((amount, values[keeps:links][stayed])), len(pairs))
     shed = values[sheds:shed_keeps].copy()
     shed[hubs.shed_keep] += values[shed_keeps:]
-    some = np.flatnonzero(flow != 0.0)
     prices = sifted.prices
     return Share(
-        pairs=pairs[some],
-        flow=flow[some],
+        pairs=pairs,
+        flow=flow,
         rows=hubs.rows,
         shed=shed,
         row_price=prices[: len(hubs.rows)].copy(),

@@ -32,7 +32,7 @@ Bools = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int32]
 """Of rows, hubs or pairs: there are never more than some millions of them."""
 OUT = -1
-BATCH = 16_000
+BATCH = 30_000
 """Pairs of parts that may be solved together: a program of its own for each of very many would be all overhead."""
 
 

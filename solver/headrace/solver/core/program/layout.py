@@ -79,6 +79,7 @@ class Layout:
         engine_pool, engine_group: (E,) -1 where excluded.
         engine_capacity: (E,) 0 where excluded.
         pair_row, pair_pool: (P,) sorted by row, then pool.
+        pair_key: (P,) both in one number that rises: row x G + pool.
         pair_network: (P,) round trip, ms, over the work of a request.
         pair_previous: (P,) share of the row's traffic that the previous snapshot sent there, 0..1.
         pair_warm: (P,) what may stay where they were, of what was not refused: one ppm more than the weight says,
@@ -116,6 +117,7 @@ class Layout:
     engine_capacity: Floats
     pair_row: Ints
     pair_pool: Ints
+    pair_key: Ints
     pair_network: Floats
     pair_previous: Floats
     pair_warm: Floats
@@ -183,6 +185,7 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
     capacity = np.array([0.0 if e else engine.capacity_rps for engine, e in zip(engines, exclusions, strict=True)])
     asked = asked_of(rows)
     pair_row, pair_pool, pair_network = find_pairs(problem, asked, rows, engines, pooled.pools)
+    pair_key = pair_row * len(pooled.pools) + pair_pool
     known = {} if previous is None else {route.key: route for route in previous.routes}
     old = tuple(map(known.get, keys))
     index = {engine.engine_id: i for i, engine in enumerate(engines) if pooled.engine_pool[i] >= 0}
@@ -190,7 +193,7 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
     stood = stood_of(records, engines, index)
     work = np.array([row.work for row in rows], dtype=np.float64)
     demand = np.array([row.demand_rps for row in rows], dtype=np.float64) * work
-    before, warm, pair_previous = _warm((old, stood), pooled, (pair_row, pair_pool), index)
+    before, warm, pair_previous = _warm((old, stood), pooled, pair_key, index)
     shed: Floats = records.routes["shed_ratio"]
     return Layout(
         problem=problem,
@@ -211,6 +214,7 @@ def lay_out(problem: Problem, previous: Snapshot | None) -> Layout:
         engine_capacity=capacity,
         pair_row=pair_row,
         pair_pool=pair_pool,
+        pair_key=pair_key,
         pair_network=pair_network / work[pair_row],
         pair_previous=pair_previous,
         pair_warm=np.where(pair_previous > 0.0, (pair_previous + 1.0 / PPM) * (demand * (1.0 - shed))[pair_row], 0.0),
@@ -280,7 +284,7 @@ def _of_members(index: Ints, values: Floats, size: int) -> Floats:
 
 
 def _warm(
-    told: tuple[Sequence[RouteWeights | None], Stood], pooled: _Pooled, pairs: tuple[Ints, Ints], index: dict[str, int]
+    told: tuple[Sequence[RouteWeights | None], Stood], pooled: _Pooled, keys: Ints, index: dict[str, int]
 ) -> tuple[Entries, Entries, Floats]:
     """Give the previous weights, those of them that may still stand, and the sums of these by pair as shares."""
     old, stood = told
@@ -300,7 +304,6 @@ def _warm(
     r: Ints = np.concatenate((before.row[still], of_moved[:, 0]))
     e: Ints = np.concatenate((before.engine[still], of_moved[:, 1]))
     ppm: Ints = np.concatenate((before.ppm[still], of_moved[:, 2]))
-    keys = pairs[0] * len(pooled.pools) + pairs[1]
     wanted = r * len(pooled.pools) + pooled.engine_pool[e]
     at = np.searchsorted(keys, wanted)
     hit = keys[np.minimum(at, len(keys) - 1)] == wanted if len(keys) else np.zeros(len(wanted), dtype=np.bool_)

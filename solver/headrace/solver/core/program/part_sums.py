@@ -23,9 +23,10 @@ class PartSums:
     pool: Ints
     engine: Ints
 
-    def of_pairs(self, values: Floats) -> Floats:
-        """Add up values of pairs (P,), by row first."""
-        return sums(self.row, self.layout.per_row(values), self.parts + 1)
+    def of_pairs(self, pairs: Ints, values: Floats) -> Floats:
+        """Add up values of some pairs, by row first."""
+        rows = sums(self.layout.pair_row[pairs], values, len(self.layout.rows))
+        return sums(self.row, rows, self.parts + 1)
 
     def of_groups(self, values: Floats) -> Floats:
         """Add up values of groups, (H,)."""

@@ -70,9 +70,11 @@ def _labels(layout: Layout, rows: Ints) -> tuple[Ints, Ints]:
     pool = layout.pair_pool.astype(np.int32)
     asks = np.zeros(size, dtype=np.bool_)
     asks[rows] = True
-    inner = np.flatnonzero((layout.pair_row[1:] == layout.pair_row[:-1]) & asks[layout.pair_row[1:]])
-    own = pool.take(inner)
-    gap = pool.take(inner + 1) - own
+    # Of two pairs, one after the other, the second begins no row and is of one that asks.
+    asked = np.repeat(asks, np.diff(layout.row_start))
+    asked[first] = False
+    inner = np.flatnonzero(asked[1:])
+    own, gap = pool.take(inner), np.diff(pool).take(inner)
     size_of = int(gap.max(initial=0)) + 1
     after = np.zeros(len(layout.pools) * size_of, dtype=np.bool_)
     after[own.astype(np.int64) * size_of + gap] = True

@@ -89,11 +89,13 @@ def _level(hubs: Hubs) -> float:
 
 
 def _ascend(hubs: Hubs, prices: Floats, level: Floats, pause: Callable[[], None]) -> Floats:
-    parts = parts_of_network(hubs)
+    whole, last = parts_of_network(hubs), NEARER[0].temperature_ms
     pause()
-    last, off = np.inf, _off(parts, prices, NEARER[0]) / float(parts.demand.sum())
+    parts = whole.near(prices, FAR * last + SLACK)
+    off = _off(parts, prices, NEARER[0]) / float(parts.demand.sum())
     stages = NEAREST if off <= KNOWN else NEARER if off <= LOST else FARTHER
     if stages is FARTHER:
+        parts, last = whole, np.inf
         prices = min((prices, level), key=lambda start: _off(parts, start, FIRST))
         for _ in range(MOST_FIRST):
             prices = _moved_together(parts, prices, FIRST)

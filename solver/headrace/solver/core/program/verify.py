@@ -91,8 +91,9 @@ def network_problem(arcs: "Arcs", x: Floats, y: Floats) -> str | None:
     problem = _form_problem(x, y, (n, m))
     if problem is not None:
         return problem
-    inner = np.flatnonzero(arcs.head >= 0)
-    lhs = sums(arcs.tail, x, m) - sums(arcs.head.take(inner), x.take(inner), m)
+    some = np.flatnonzero(x != 0.0)
+    inner = some[arcs.head[some] >= 0]
+    lhs = sums(arcs.tail[some], x[some], m) - sums(arcs.head[inner], x[inner], m)
     # What ends outside, at -1, ends where the price is 0.
     rc = arcs.cost - y.take(arcs.tail) + np.append(y, 0.0).take(arcs.head)
     return _problem(_Columns(arcs.cost, np.broadcast_to(0.0, (n,)), arcs.upper, rc), arcs.supply, lhs, x, y)
