@@ -213,6 +213,12 @@ def test_a_pin_to_more_than_an_engine_has_is_not_what_binds() -> None:
     assert "for pins" not in found.snapshot.commit.sentence
 
 
+@pytest.mark.parametrize("name", ["e1", "e2", "far"])
+def test_a_pin_to_just_what_an_engine_has_is_not_what_binds(name: str) -> None:
+    found = tick(pinned(twins(40.0), ("c1", name, 0.0, 0.25)))
+    assert route(found).sentence.startswith("10.0 of 40.0 RPS (25.0 %) are shed, demand is above capacity; ")
+
+
 def test_a_pin_binds_where_its_engine_is_full_of_what_should_be_shed_before() -> None:
     rows = [row("c1", 4.0), row("c2", 20.0, tier=1)]
     found = tick(pinned(problem(rows, [engine("e1")]), ("c1", "e1", 0.0, 0.5)))

@@ -1,7 +1,8 @@
 """Which pins make a route refuse requests that an engine could take: what binds there is a pin, and not capacity.
 
     binds   the route sheds, a way has all that its pin allows, and a request more there costs less than to shed it
-            (without prices: the engine is not full)
+            (without prices: the engine is not full); not where the route fills the engine by itself, as where its
+            pin allows just what the engine has
     room    what the engine could take besides, requests a second: with less than what is shed, the rest is for want
             of capacity
 
@@ -47,7 +48,8 @@ def shed_by_pins(layout: Layout, plan: Plan) -> Mapping[int, tuple[BindingPin, .
     cheaper = used < capacity * FULL
     if plan.prices is not None:
         way = layout.pair_network[pair] + plan.prices.pool[pool]
-        cheaper = way < plan.prices.row[row] - CHEAPER_MS
+        # Where pin and capacity come to the same, prices may put it down to either.
+        cheaper = (way < plan.prices.row[row] - CHEAPER_MS) & (plan.flow[pair] < capacity * FULL)
     sheds = (plan.shed > SOME * layout.demand)[row]
     closed = (layout.per_row((~nothing).astype(np.float64)) == 0.0)[row]
     room = np.maximum(capacity - used, 0.0) / layout.row_work[row]
