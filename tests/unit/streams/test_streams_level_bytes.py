@@ -39,6 +39,9 @@ def test_a_level_without_evidence_is_read_as_six_seconds_of_it() -> None:
         b"\2" + pack("<dqHd", -1.0, 70_000, 7, 3.0),
         b"\2" + pack("<dqHd", 90.0, 70_000, 7, 0.0),
         b"\3" + PLAIN + pack("<ddq", 60.0, float("inf"), 66_000),
+        b"\3" + PLAIN + pack("<ddq", 60.0, 45.0, 70_000),
+        b"\4" + PLAIN + pack("<q", 70_000),
+        b"\4" + PLAIN + pack("<q", 1 << 62),
     ],
 )
 def test_bytes_that_no_fold_has_written_are_refused(strange: bytes) -> None:

@@ -5,7 +5,8 @@
         4 as 2, and from_ms i64
 
 A level of kind 1 was smoothed by its age alone, as it once was; one that keeps nothing is written as kind 2, as it was
-before steps were taken back. What no fold has written, numbers that are not finite or evidence of nothing, is refused.
+before steps were taken back. What no fold has written is refused: numbers that are not finite, evidence of nothing, and
+a level kept or a return that is not before the level since. With a return yet to come no step would be seen until then.
 """
 
 import math
@@ -51,9 +52,12 @@ def read_level(reader: Reader) -> tuple[Followed | None, int]:
     (evidence_s,) = (_BARE_EVIDENCE_S,) if kind == _BARE else reader.take(_EVIDENCE)
     level = _sound(Level(rps, evidence_s, at_ms))
     if kind == _KEEPING:
-        return Followed(level, kept=_sound(Level(*reader.take(_KEPT)))), panes
+        kept = _sound(Level(*reader.take(_KEPT)))
+        _before(kept.at_ms, level)
+        return Followed(level, kept=kept), panes
     if kind == _RETURNED:
         (from_ms,) = reader.take(_FROM)
+        _before(from_ms, level)
         return Followed(level, from_ms=from_ms), panes
     return Followed(level), panes
 
@@ -62,3 +66,8 @@ def _sound(level: Level) -> Level:
     if not (0.0 <= level.rps < math.inf and 0.0 < level.evidence_s < math.inf):
         raise PackingError(f"a level of {level.rps} RPS by {level.evidence_s} s of evidence")
     return level
+
+
+def _before(at_ms: int, level: Level) -> None:
+    if at_ms >= level.at_ms:
+        raise PackingError(f"a level of {level.at_ms} ms that goes back to {at_ms}")
