@@ -14,6 +14,7 @@ from headrace.solver.core.tick import TickStamp, solve_tick
 from headrace.solver.core.why.explain import explain
 from headrace.solver.settings import SolverSettings
 from measured_fleets import LP, best_cost, measured_fleet, measured_profiles, true_cost
+from solver_problems import engine, problem, profile, row
 
 EIGHT = SolverSettings(segments=8, stay_within=0.0, move_price_ms=0.0)
 AS_PLACED = replace(EIGHT, refine_above=1.0)
@@ -56,6 +57,15 @@ def test_a_gap_that_is_small_enough_is_left_and_the_plan_says_on_which_chords_it
     assert left.gap is not None
     assert cut.gap is not None
     assert cut.gap < left.gap
+
+
+def test_a_better_answer_on_finer_chords_is_taken_at_once_though_its_own_bound_is_worse() -> None:
+    early = profile("p", (0.0, 0.09, 0.84, 1.0), (0.02, 0.42, 0.51, 0.51), (0.003, 0.0035, 0.0035, 0.0035), 131.0)
+    engines = [engine(f"e{i}", capacity=capacity) for i, capacity in enumerate((15.0, 15.0, 75.0, 5.0))]
+    fleet = problem([row("c1", 1.0)], [*engines, engine("e4", capacity=20.0, residency=("eu",))], 3.0, (early,))
+    first = solve_tick(fleet, None, SolverSettings(), LP, TickStamp(1, 1, 0))
+    second = solve_tick(fleet, first.snapshot, SolverSettings(), LP, TickStamp(1, 2, 500))
+    assert second.changed == frozenset()
 
 
 def test_terms_of_a_price_add_up_on_cut_chords_too() -> None:

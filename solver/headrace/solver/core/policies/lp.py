@@ -34,7 +34,8 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     solved = _solved(layout, settings, lp, curves_of(layout, settings))
     if isinstance(solved, Failed):
         return solved
-    refinements, solved = _refined(layout, settings, lp, solved)
+    as_asked = solved.curves
+    solved, bound = _refined(layout, settings, lp, solved)
     curves, costs, found = solved.curves, solved.costs, solved.found
     best, shed, prices = found.flow, found.shed, found.prices
     stays = staying(layout, curves, found.parts, (best, shed), settings.stay_within)
@@ -42,8 +43,7 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     # What is above capacity here is within the program's tolerance; of a small engine it is a multiple.
     load = np.minimum(split_by_slope(layout, curves, flow), layout.group_capacity)
     upper = true_cost(layout, curves, costs, flow, shed, load) + stays.uneven
-    lower = lower_bound(layout, curves, costs, prices)
-    gap = max((upper - lower) / upper, 0.0) if upper > 0.0 else 0.0
+    gap = _gap(upper, max(bound, lower_bound(layout, curves, costs, prices)))
     # Prices are those of the best answer, also where the weights stay: a pool that it leaves idle is priced as such.
     prices = _canonical(layout, curves, costs, prices, best)
     share, kept = _shares(layout, flow, prices)
@@ -60,7 +60,7 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
         objective=upper,
         gap=gap,
         effort=found.effort,
-        curves=curves if refinements else None,
+        curves=None if curves is as_asked else curves,
     )
     if not (stays.rows | stays.slow).any():
         return made
@@ -81,12 +81,13 @@ def _steered(layout: Layout, answer: tuple[Floats, Floats], stays: Stay, follow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Solved:
-    """The optimum on some chords, and how far its true cost is from a bound, relative; 0 where nobody will cut them."""
+    """The optimum on some chords, its true cost, and a bound that no plan is below; both 0 where nobody cuts chords."""
 
     curves: Curves
     costs: Costs
     found: Optimum
-    gap: float
+    upper: float = 0.0
+    lower: float = 0.0
 
 
 def _solved(layout: Layout, settings: SolverSettings, lp: LinearSolver, curves: Curves) -> _Solved | Failed:
@@ -95,25 +96,37 @@ def _solved(layout: Layout, settings: SolverSettings, lp: LinearSolver, curves: 
     if isinstance(found, Failed):
         return found
     if len(layout.pair_row) > settings.sift_above or settings.refine_above >= 1.0:
-        return _Solved(curves, costs, found, 0.0)
+        return _Solved(curves, costs, found)
     load = np.minimum(split_by_slope(layout, curves, found.flow), layout.group_capacity)
     upper = true_cost(layout, curves, costs, found.flow, found.shed, load)
-    gap = (upper - lower_bound(layout, curves, costs, found.prices)) / upper if upper > 0.0 else 0.0
-    return _Solved(curves, costs, found, gap)
+    return _Solved(curves, costs, found, upper, lower_bound(layout, curves, costs, found.prices))
 
 
-def _refined(layout: Layout, settings: SolverSettings, lp: LinearSolver, first: _Solved) -> tuple[int, _Solved]:
-    """Cut chords and solve again while that is worth it; how often it was, and the best answer."""
-    best = first
-    for cuts in range(MOST):
-        if best.gap <= settings.refine_above:
-            return cuts, best
-        load = split_by_slope(layout, best.curves, best.found.flow)
-        again = _solved(layout, settings, lp, refined(layout, settings, best.curves, load))
-        if isinstance(again, Failed) or again.gap > HELPS * best.gap:
-            return cuts, best
-        best = again
-    return MOST, best
+def _gap(upper: float, lower: float) -> float:
+    return max((upper - lower) / upper, 0.0) if upper > 0.0 else 0.0
+
+
+def _refined(layout: Layout, settings: SolverSettings, lp: LinearSolver, first: _Solved) -> tuple[_Solved, float]:
+    """Cut chords and solve again while that is worth it; give the answer of the least true cost, and the best bound.
+
+    A bound on finer chords may be a worse one, and the answer better all the same: each is judged by itself, or the
+    next tick, whose moves cost, would find a better answer to the same question.
+    """
+    best = again = first
+    bound = first.lower
+    for _ in range(MOST):
+        gap = _gap(best.upper, bound)
+        if gap <= settings.refine_above:
+            break
+        load = split_by_slope(layout, again.curves, again.found.flow)
+        finer = _solved(layout, settings, lp, refined(layout, settings, again.curves, load))
+        if isinstance(finer, Failed):
+            break
+        again, bound = finer, max(bound, finer.lower)
+        best = again if again.upper < best.upper else best
+        if _gap(best.upper, bound) > HELPS * gap:
+            break
+    return best, bound
 
 
 def _canonical(layout: Layout, curves: Curves, costs: Costs, prices: Prices, flow: Floats) -> Prices:
