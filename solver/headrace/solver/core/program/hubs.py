@@ -32,8 +32,6 @@ Bools = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int32]
 """Of rows, hubs or pairs: there are never more than some millions of them."""
 OUT = -1
-BATCH = 30_000
-"""Pairs of parts that may be solved together: a program of its own for each of very many would be all overhead."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +67,6 @@ class Hubs:
         keep_pair: (K,) the layout's pair that each keep is for.
         shed_keep: (S,) rows, of these R, that were shed before.
         sizes: (H, G, W, K, L, Y).
-        apart: (N,) number of the batch that each node is of: a few of the parts, `BATCH` pairs.
     """
 
     arcs: Arcs
@@ -80,7 +77,6 @@ class Hubs:
     keep_pair: Ints
     shed_keep: Ints
     sizes: tuple[int, int, int, int, int, int]
-    apart: Ints
 
     @property
     def first_hub(self) -> int:
@@ -106,10 +102,8 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs, stretch: Sequence[Part
     are filled in their place.
     """
     parts_here = parts_of(layout) if stretch is None else stretch
-    rows, batch_of_row = _numbered([part.rows for part in parts_here], parts_here)
-    pools, batch_of_pool = _numbered([part.pools for part in parts_here], parts_here)
-    if stretch is None:
-        batch_of_pool, pools = _spread(pools, batch_of_pool, len(layout.pools)), np.arange(len(layout.pools))
+    rows = _rising([part.rows for part in parts_here])
+    pools = _rising([part.pools for part in parts_here]) if stretch is not None else np.arange(len(layout.pools))
     pair = _numbers(pairs_of_rows(layout, rows))
     row = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(layout.row_start)[rows])
     pool_at = np.full(len(layout.pools), OUT, dtype=np.int32)
@@ -167,7 +161,6 @@ def hubs_of(layout: Layout, curves: Curves, costs: Costs, stretch: Sequence[Part
         keep_pair=keep_pair,
         shed_keep=shed_keep,
         sizes=(h, len(pools), len(way_row), len(keep_pair), len(link_hub), len(chords.slope)),
-        apart=np.concatenate((batch_of_row, _spread(way_hub, batch_of_row[way_row], h), batch_of_pool)),
     )
 
 
@@ -177,20 +170,8 @@ def _kept(layout: Layout, costs: Costs, pair: Numbers) -> Ints:
     return had[costs.move[pair[had]] > 0.0]
 
 
-def _numbered(members: Sequence[Ints], parts: Sequence[Part]) -> tuple[Ints, Ints]:
-    """Give the members of parts, rising, and the number of the batch that each is in: some parts, `BATCH` pairs."""
-    sizes = np.cumsum([0, *(len(part.pairs) for part in parts[:-1])]) // BATCH
-    found = np.concatenate([np.zeros(0, dtype=np.int64), *members])
-    batch = np.repeat(sizes[: len(parts)], [len(each) for each in members])
-    order = np.argsort(found)
-    return found[order], batch[order]
-
-
-def _spread(at: npt.NDArray[np.integer[Any]], values: Ints, size: int) -> Ints:
-    """Give values at their places, 0 elsewhere, (size,)."""
-    spread = np.zeros(size, dtype=np.int64)
-    spread[at] = values
-    return spread
+def _rising(members: Sequence[Ints]) -> Ints:
+    return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *members]))
 
 
 @dataclass(frozen=True, slots=True)

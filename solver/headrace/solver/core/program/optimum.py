@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import xxhash
 
 from headrace.solver.core.linear import Failed, LinearProgram, LinearSolver, Method, Solution
 from headrace.solver.core.program.hub_flow import Share, put_together, read_back
@@ -87,20 +86,15 @@ def _by_sifting(layout: Layout, curves: Curves, costs: Costs, lp: LinearSolver) 
 
 def _sifted(layout: Layout, hubs: Hubs, before: Floats, lp: LinearSolver) -> _Stretch | Failed:
     """Sift a network, from the prices that the layout's pools had before, (G,)."""
-    deepest, known = _METHODS[0], dict[bytes, Solution]()
+    deepest = _METHODS[0]
 
     def solve(programs: Sequence[LinearProgram]) -> Sequence[Solution] | Failed:
-        nonlocal deepest, known
-        names = [_content(program) for program in programs]
-        open_ = [i for i, name in enumerate(names) if name not in known]
-        outcome = solve_all([programs[i] for i in open_], lp)
+        nonlocal deepest
+        outcome = solve_all(programs, lp)
         if isinstance(outcome, Failed):
             return outcome
         deepest = max(deepest, outcome[1], key=_METHODS.index)
-        known |= dict(zip((names[i] for i in open_), outcome[0], strict=True))
-        # Only what the last round solved can come again as it was.
-        known = {name: known[name] for name in names}
-        return [known[name] for name in names]
+        return outcome[0]
 
     sifted = sift(hubs, guess_prices(hubs, before[hubs.pools], lp.pause), solve)
     if isinstance(sifted, Failed):
@@ -111,15 +105,6 @@ def _sifted(layout: Layout, hubs: Hubs, before: Floats, lp: LinearSolver) -> _St
         return Failed(f"SIFTED_WRONG: {problem}")
     value = float(np.sum(arcs.cost * sifted.values))
     return _Stretch(read_back(layout, hubs, sifted), value, len(arcs.tail), len(arcs.supply), deepest)
-
-
-def _content(program: LinearProgram) -> bytes:
-    """Give what stands for a program: the same for the same arrays, and for no others that anybody will meet."""
-    digest = xxhash.xxh3_128()
-    for part in (program.cost, program.upper, program.rhs, program.row_start, program.columns, program.coefficients):
-        digest.update(np.int64(part.size).tobytes())
-        digest.update(part.tobytes())
-    return digest.digest()
 
 
 def _by_components(layout: Layout, curves: Curves, costs: Costs, lp: LinearSolver) -> Optimum | Failed:

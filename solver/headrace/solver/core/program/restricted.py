@@ -21,8 +21,8 @@ from headrace.solver.core.program.sparse import component_labels
 
 Solve = Callable[[Sequence[LinearProgram]], Sequence[Solution] | Failed]
 
-BATCH = 4000
-"""Small components are solved together, about this many arcs at a time."""
+WHOLE, BATCH = 10_000, 4000
+"""A program of so many arcs is solved as it is; of a longer one small components together, some `BATCH` at a time."""
 SOME = 1e-9
 
 
@@ -59,7 +59,7 @@ def restricted(hubs: Hubs, open_: Open, near: Floats, solve: Solve) -> Answer | 
         np.concatenate((arcs.upper[column], joined.upper)),
         supply,
     )
-    solved = _solve_parts(small, near, hubs.apart, solve)
+    solved = _solve_parts(small, near, solve)
     if isinstance(solved, Failed):
         return solved
     found, prices = solved
@@ -166,20 +166,19 @@ def _price(hubs: Hubs, prices: Floats, values: Floats, only: Ints) -> None:
     prices[arcs.tail[only]] = arcs.cost[only] + outside[arcs.head[only]]
 
 
-def _solve_parts(small: Arcs, near: Floats, apart: Ints, solve: Solve) -> tuple[Floats, Floats] | Failed:
-    """Solve the connected parts of a network by themselves; give flows and prices, 0 of nodes without arcs.
-
-    Parts that are `apart` in the whole network, (N,), are never in one program: what happens to one then leaves the
-    programs of the others as they were, and `solve` need not solve them again.
-    """
-    nodes = len(small.supply)
-    inner = small.head != OUT
-    label = component_labels(small.tail[inner], small.head[inner], nodes)
-    of_arc = label[small.tail]
-    size = np.bincount(of_arc, minlength=int(label.max(initial=-1)) + 1)
-    batch = _batches(size, apart, label)
-    touched = np.flatnonzero(size[label] > 0)
-    arcs, node = _by_batch(batch[of_arc]), _by_batch(batch[label[touched]])
+def _solve_parts(small: Arcs, near: Floats, solve: Solve) -> tuple[Floats, Floats] | Failed:
+    """Solve a network, in parts where it is long; give flows and prices, 0 of nodes without arcs."""
+    nodes, inner = len(small.supply), small.head != OUT
+    if len(small.tail) <= WHOLE:
+        part = np.zeros(nodes, dtype=np.int64)
+    else:
+        label = component_labels(small.tail[inner], small.head[inner], nodes)
+        part = _batches(np.bincount(label[small.tail], minlength=int(label.max(initial=-1)) + 1))[label]
+    used = np.zeros(nodes, dtype=np.bool_)
+    used[small.tail] = True
+    used[small.head[inner]] = True
+    touched = np.flatnonzero(used)
+    arcs, node = _by_batch(part[small.tail]), _by_batch(part[touched])
     node = _Batches(touched[node.order], node.start)
     programs = _programs(small, near, arcs, node)
     solved = solve(programs)
@@ -231,17 +230,9 @@ def _programs(small: Arcs, near: Floats, arcs: _Batches, node: _Batches) -> list
     return made
 
 
-def _batches(size: Ints, apart: Ints, label: Ints) -> Ints:
-    """Give the batch of each part, of that many arcs."""
-    whole = np.zeros(len(size), dtype=np.int64)
-    whole[label] = apart
-    order = np.argsort(whole, kind="stable")
-    before = np.cumsum(size[order]) - size[order]
-    start = np.searchsorted(whole[order], whole[order])
-    number = (before - before[start]) // BATCH
-    batch = np.empty(len(size), dtype=np.int64)
-    batch[order] = whole[order] * (int(number.max(initial=0)) + 1) + number
-    return batch
+def _batches(size: Ints) -> Ints:
+    """Give the batch of each component, of that many arcs."""
+    return (np.cumsum(size) - size) // BATCH
 
 
 def _by_batch(label: Ints) -> _Batches:
