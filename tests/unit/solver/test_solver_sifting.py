@@ -12,6 +12,7 @@ from headrace.schemas.check_snapshot import check_snapshot
 from headrace.schemas.snapshot_file import dump_snapshot
 from headrace.solver.core.linear import Failed, LinearProgram, Method, Solution
 from headrace.solver.core.problem import Problem
+from headrace.solver.core.program import price_guess
 from headrace.solver.core.program.chord_columns import chord_columns
 from headrace.solver.core.program.curves import curves_of
 from headrace.solver.core.program.hub_flow import hand_out
@@ -20,6 +21,7 @@ from headrace.solver.core.program.layout import lay_out
 from headrace.solver.core.program.price_guess import guess_prices, prices_before
 from headrace.solver.core.program.program import costs_of
 from headrace.solver.core.program.sifting import node_prices, sift, stays_of
+from headrace.solver.core.program.smooth_dual import Slope, slope_at
 from headrace.solver.core.program.verify import network_problem, reduced_costs
 from headrace.solver.core.tick import Tick, TickStamp, solve_tick
 from headrace.solver.glop import Glop
@@ -180,6 +182,27 @@ def test_guessed_prices_are_near_those_of_the_optimum() -> None:
     used = layout.per_pool(decision.plan.flow) > 0.0
     off = np.abs(guess - decision.plan.prices.pool)[used]
     assert float(np.median(off / decision.plan.prices.pool[used])) < 0.1
+
+
+def test_prices_that_are_known_take_few_steps_but_where_much_hangs_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = lay_out(coupled_fleet(20, 100, 5, seed=8), None)
+    curves = curves_of(layout, WHOLE)
+    hubs = hubs_of(layout, curves, costs_of(layout, curves, 0.0))
+    known, steps = guess_prices(hubs, np.full(len(layout.pools), np.nan)), list[float]()
+
+    def counted(*args: object, **kinds: object) -> Slope:
+        steps.append(1.0)
+        return slope_at(*args, **kinds)  # type: ignore[arg-type]
+
+    def steps_of(short: int) -> int:
+        steps.clear()
+        monkeypatch.setattr(price_guess, "SHORT", short)
+        guess_prices(hubs, known)
+        return len(steps)
+
+    monkeypatch.setattr(price_guess, "slope_at", counted)
+    monkeypatch.setattr(price_guess, "KNOWN", 1.0)
+    assert steps_of(price_guess.SHORT) < steps_of(0)
 
 
 @settings(max_examples=60, deadline=None)

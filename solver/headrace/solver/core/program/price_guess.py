@@ -41,6 +41,8 @@ FARTHER: tuple[Stage, ...] = (Stage(15.0, 0.15, 1), Stage(8.0, 0.15, 1), Stage(4
 KNOWN, LOST = 0.02, 0.05
 """With less than the first share of all demand asked of the wrong pools, as in a quiet tick, prices are `NEAREST`; up
 to the second, as where some engines died, `NEARER`; and beyond it as good as unknown."""
+SHORT = 60_000
+"""Ways of a stretch at most. What is longer hangs together, and each of its programs costs ten times what steps do."""
 DAMPING = 0.8
 FAR = 12.0
 """Ways dearer than a row's cheapest by this many temperatures carry nothing that counts."""
@@ -93,7 +95,8 @@ def _ascend(hubs: Hubs, prices: Floats, level: Floats, pause: Callable[[], None]
     pause()
     parts = whole.near(prices, FAR * last + SLACK)
     off = _off(parts, prices, NEARER[0]) / float(parts.demand.sum())
-    stages = NEAREST if off <= KNOWN else NEARER if off <= LOST else FARTHER
+    is_known = off <= KNOWN and len(whole.way_row) <= SHORT
+    stages = NEAREST if is_known else NEARER if off <= LOST else FARTHER
     if stages is FARTHER:
         parts, last = whole, np.inf
         prices = min((prices, level), key=lambda start: _off(parts, start, FIRST))
