@@ -43,7 +43,7 @@ def plan(layout: Layout, settings: SolverSettings, lp: LinearSolver) -> Plan | F
     # What is above capacity here is within the program's tolerance; of a small engine it is a multiple.
     load = np.minimum(split_by_slope(layout, curves, flow), layout.group_capacity)
     upper = true_cost(layout, curves, costs, flow, shed, load) + stays.uneven
-    gap = _gap(upper, max(bound, lower_bound(layout, curves, costs, prices)))
+    gap = _gap(upper, bound)
     # Prices are those of the best answer, also where the weights stay: a pool that it leaves idle is priced as such.
     prices = _canonical(layout, curves, costs, prices, best)
     share, kept = _shares(layout, flow, prices)
@@ -81,13 +81,13 @@ def _steered(layout: Layout, answer: tuple[Floats, Floats], stays: Stay, follow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Solved:
-    """The optimum on some chords, its true cost, and a bound that no plan is below; both 0 where nobody cuts chords."""
+    """The optimum on some chords, a bound below every plan, and its true cost; the bound where nobody cuts chords."""
 
     curves: Curves
     costs: Costs
     found: Optimum
-    upper: float = 0.0
-    lower: float = 0.0
+    lower: float
+    upper: float
 
 
 def _solved(layout: Layout, settings: SolverSettings, lp: LinearSolver, curves: Curves) -> _Solved | Failed:
@@ -95,11 +95,12 @@ def _solved(layout: Layout, settings: SolverSettings, lp: LinearSolver, curves: 
     found = optimum(layout, curves, costs, lp, settings.sift_above)
     if isinstance(found, Failed):
         return found
+    lower = lower_bound(layout, curves, costs, found.prices)
     if len(layout.pair_row) > settings.sift_above or settings.refine_above >= 1.0:
-        return _Solved(curves, costs, found)
+        return _Solved(curves, costs, found, lower, lower)
     load = np.minimum(split_by_slope(layout, curves, found.flow), layout.group_capacity)
     upper = true_cost(layout, curves, costs, found.flow, found.shed, load)
-    return _Solved(curves, costs, found, upper, lower_bound(layout, curves, costs, found.prices))
+    return _Solved(curves, costs, found, lower, upper)
 
 
 def _gap(upper: float, lower: float) -> float:

@@ -92,7 +92,7 @@ class Stays:
 
 
 def stays_of(hubs: Hubs) -> Stays:
-    """Find them."""
+    """Find what may stay of a network: once, since neither rooms nor demand change while it is sifted."""
     _, keeps, links, _, _, shed_keeps, end = hubs.bounds
     arcs, rows = hubs.arcs, len(hubs.rows)
     bounded = np.concatenate((np.arange(keeps, links), np.arange(shed_keeps, end)))
